@@ -1,0 +1,60 @@
+"""The contract: states, actions, observations, signals, environments, trajectories, registry."""
+
+from llenvs.core.action import Action
+from llenvs.core.adapter import Adapter, EnvironmentDescription, EnvironmentInfo, OptionInfo
+from llenvs.core.environment import Advance, Environment, EnvironmentSpec, Start, StepResult
+from llenvs.core.errors import LLEnvsError
+from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
+from llenvs.core.message import ChatMessage, ImageContent
+from llenvs.core.observation import Observation
+from llenvs.core.options import EnvironmentOptions, SingleTurnOptions
+from llenvs.core.registry import EnvironmentRegistry, environment_registry, make
+from llenvs.core.rewards import CallableReward, FormatReward, LengthReward, RewardFunction
+from llenvs.core.signals import RewardType, Signal, SignalBundle
+from llenvs.core.single_turn import SingleTurnEnvironment
+from llenvs.core.state import State, StateMetadata
+from llenvs.core.tools import ToolCall, ToolDefinition, ToolResult, ToolStatus
+from llenvs.core.trajectory import Checkpoint, Trajectory, Transition
+
+__all__ = [
+    "Action",
+    "Adapter",
+    "Advance",
+    "CallableReward",
+    "ChatMessage",
+    "Checkpoint",
+    "Environment",
+    "EnvironmentDescription",
+    "EnvironmentInfo",
+    "EnvironmentOptions",
+    "EnvironmentRegistry",
+    "EnvironmentSpec",
+    "FinishReason",
+    "FormatReward",
+    "Generation",
+    "ImageContent",
+    "LLEnvsError",
+    "LengthReward",
+    "Observation",
+    "OptionInfo",
+    "RewardFunction",
+    "RewardType",
+    "Signal",
+    "SignalBundle",
+    "SingleTurnEnvironment",
+    "SingleTurnOptions",
+    "Start",
+    "State",
+    "StateMetadata",
+    "StepResult",
+    "TokenLogprob",
+    "ToolCall",
+    "ToolDefinition",
+    "ToolResult",
+    "ToolStatus",
+    "Trajectory",
+    "Transition",
+    "Usage",
+    "environment_registry",
+    "make",
+]

@@ -1,0 +1,26 @@
+"""Inference: the backend protocol, messages, sampling, prompts. Backends are in `llenvs.inference.backends`."""
+
+from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
+from llenvs.core.message import ChatMessage, ImageContent
+from llenvs.inference.backend import Backend
+from llenvs.inference.errors import BackendError
+from llenvs.inference.request import Capabilities, GenerationRequest
+from llenvs.inference.retry import RetryPolicy
+from llenvs.inference.sampling import SamplingParams
+from llenvs.inference.scripted import ScriptedBackend
+
+__all__ = [
+    "Backend",
+    "BackendError",
+    "Capabilities",
+    "ChatMessage",
+    "FinishReason",
+    "Generation",
+    "GenerationRequest",
+    "ImageContent",
+    "RetryPolicy",
+    "SamplingParams",
+    "ScriptedBackend",
+    "TokenLogprob",
+    "Usage",
+]

@@ -1,0 +1,161 @@
+"""The error family: what was wrong, which values are valid, what to run next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def nearest(name: str, valid: Iterable[str], count: int = 3) -> list[str]:
+    """The up to `count` names of `valid` that look most like `name`, best first.
+
+    Case, ``-`` and ``_`` are ignored in the comparison; nothing alike gives an empty list.
+    """
+
+    def folded(text: str) -> str:
+        return text.casefold().replace("-", "_").replace(" ", "_")
+
+    wanted = folded(str(name))
+    names = list(dict.fromkeys(valid))
+    by_folded: dict[str, list[str]] = {}
+    for each in names:
+        by_folded.setdefault(folded(each), []).append(each)
+    close = difflib.get_close_matches(wanted, list(by_folded), n=count, cutoff=0.6)
+    contained = [f for f in by_folded if wanted and (wanted in f or f in wanted) and f not in close]
+    return [each for f in [*close, *contained] for each in by_folded[f]][:count]
+
+
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """`names` joined by commas, cut after `limit` with the number left out."""
+    all_names = list(names)
+    shown = ", ".join(all_names[:limit])
+    return shown if len(all_names) <= limit else f"{shown}, ... ({len(all_names) - limit} more)"
+
+
+class LLEnvsError(Exception):
+    """Root of everything LLEnvs raises on purpose. `str(error)` is one message meant for a person."""
+
+
+class UnknownName(LLEnvsError):
+    """A name that is not among the valid ones.
+
+    Attributes: `name` as given, `valid` (all valid names), `suggestions` (the nearest, best first).
+    """
+
+    kind = "name"
+
+    def __init__(self, name: str, valid: Sequence[str], hint: str = "") -> None:
+        self.name = name
+        self.valid = tuple(valid)
+        self.suggestions = tuple(nearest(name, self.valid))
+        message = f"unknown {self.kind} {name!r}"
+        if self.suggestions:
+            message += f"; did you mean {' or '.join(repr(s) for s in self.suggestions)}?"
+        elif self.valid:
+            message += f"; valid: {listed(self.valid)}"
+        if hint:
+            message += f" ({hint})" if self.suggestions or not self.valid else f". {hint}"
+        super().__init__(message)
+
+
+class UnknownAdapter(UnknownName):
+    """No adapter of this name exists."""
+
+    kind = "adapter"
+
+
+class UnknownEnvironment(UnknownName):
+    """The adapter has no environment of this name."""
+
+    kind = "environment"
+
+
+class UnknownOption(UnknownName):
+    """An option that the environment, adapter or backend does not have."""
+
+    kind = "option"
+
+
+class UnknownExtractor(UnknownName):
+    """No answer extractor (or cleaner) of this name exists."""
+
+    kind = "answer extractor"
+
+
+class UnknownPrompt(UnknownName):
+    """No prompt, fragment, template or profile of this name exists."""
+
+    kind = "prompt"
+
+
+class UnknownBackend(UnknownName):
+    """No inference backend of this name exists."""
+
+    kind = "backend"
+
+
+class InvalidOption(LLEnvsError):
+    """A known option with a value it cannot take.
+
+    Attributes: `field` (dotted path of the option), `value` as given, `problem`, `valid` (text, may be empty).
+    """
+
+    def __init__(self, field: str, value: object, problem: str, *, valid: str = "") -> None:
+        self.field = field
+        self.value = value
+        self.problem = problem
+        self.valid = valid
+        shown = repr(value)
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        super().__init__(f"{field}: {problem}, got {shown}" + (f"; valid: {valid}" if valid else ""))
+
+
+class NotInstalled(LLEnvsError):
+    """A known adapter, backend or extra whose distribution is missing; the message holds the install command."""
+
+    def __init__(self, what: str, extra: str, detail: str = "") -> None:
+        self.what = what
+        self.extra = extra
+        self.command = f'pip install "llenvs[{extra}]"'
+        super().__init__(f"{what} is not installed; run: {self.command}" + (f" ({detail})" if detail else ""))
+
+
+class AdapterNotInstalled(NotInstalled):
+    """The adapter exists but its distribution is not installed here."""
+
+
+class BackendNotInstalled(NotInstalled):
+    """The backend exists but its distribution is not installed here."""
+
+
+class TaskIndexOutOfRange(LLEnvsError):
+    """`task_index` is not in ``0 <= i < len(env)``."""
+
+    def __init__(self, task_index: object, size: int, environment: str) -> None:
+        self.task_index = task_index
+        self.size = size
+        valid = f"0 to {size - 1}" if size else "none, the environment is empty"
+        super().__init__(f"{environment}: task_index {task_index!r} is out of range; valid: {valid}")
+
+
+class EpisodeOver(LLEnvsError):
+    """`step` was called on a terminal state; reset, or step an earlier state."""
+
+
+class InvalidAction(LLEnvsError):
+    """What was given to `step` is not an `Action`. (An action the upstream refuses is no error: its answer is
+    the next observation.)"""
+
+
+class UpstreamFailed(LLEnvsError):
+    """The benchmark's own code raised or died; the message holds what it said."""
+
+    def __init__(self, environment: str, doing: str, cause: BaseException | str) -> None:
+        said = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
+        self.environment = environment
+        super().__init__(f"{environment}: the upstream failed while {doing}: {said}")
+
+
+class EncodingFailed(LLEnvsError):
+    """A value that has no exact JSON form, or JSON that is no encoded value. The message names the path."""

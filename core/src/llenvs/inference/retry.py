@@ -1,0 +1,57 @@
+"""The one retry policy of all backends: exponential backoff with jitter that honours Retry-After."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from llenvs.inference.errors import BackendError
+
+T = TypeVar("T")
+
+
+class RetryPolicy(BaseModel):
+    """When and how often a failed request is sent again.
+
+    Attributes:
+        attempts: requests in all, >= 1 (1: no retry).
+        min_wait, max_wait: bounds of the backoff in seconds. The wait before attempt k + 1 is drawn uniformly
+            from [0, min_wait * 2**k], capped at `max_wait` ("full jitter"), and never under `min_wait`.
+        max_retry_after: a Retry-After longer than this many seconds ends retrying at once.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attempts: int = Field(default=6, ge=1)
+    min_wait: float = Field(default=0.5, ge=0.0)
+    max_wait: float = Field(default=30.0, ge=0.0)
+    max_retry_after: float = Field(default=120.0, ge=0.0)
+
+    async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Await ``attempt()`` until it succeeds.
+
+        Raises:
+            BackendError: the last one, when it is not retryable or the attempts are used up.
+        """
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self.attempts),
+            wait=self._wait,
+            retry=retry_if_exception(self._worth_it),
+            reraise=True,
+        )
+        return await retrying(attempt)
+
+    def _worth_it(self, error: BaseException) -> bool:
+        if not isinstance(error, BackendError) or not error.retryable:
+            return False
+        retry_after = getattr(error, "retry_after", None)
+        return retry_after is None or retry_after <= self.max_retry_after
+
+    def _wait(self, call: RetryCallState) -> float:
+        error = call.outcome.exception() if call.outcome is not None else None
+        retry_after = getattr(error, "retry_after", None)
+        backoff = wait_random_exponential(multiplier=self.min_wait, max=self.max_wait, min=self.min_wait)(call)
+        return backoff if retry_after is None else max(float(retry_after), 0.0)
