@@ -1,0 +1,131 @@
+"""Checks of the workspace: `uvx nox` runs all that must pass, `uvx nox -l` lists them.
+
+Every part is installed alone into a fresh environment, so that a dependency it forgot to declare shows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_existing_virtualenvs = False
+
+ROOT = Path(__file__).parent
+PARTS = {
+    "cli": "cli",
+    "reasoning_gym": "packages/reasoning-gym",
+    "llamacpp": "backends/llamacpp",
+    "openai": "backends/openai",
+}
+ALL_SOURCES = ["core/src", "cli/src", *(f"{PARTS[p]}/src" for p in ("reasoning_gym", "llamacpp", "openai"))]
+
+
+def _uv() -> str:
+    found = shutil.which("uv")
+    if found is None:
+        sys.exit("uv is not on PATH; run: pip install uv")
+    return found
+
+
+def _installed_pythons(wanted: list[str]) -> list[str]:
+    """Those of `wanted` that are on this machine; nothing is downloaded to find out."""
+    found = []
+    for version in wanted:
+        command = [_uv(), "python", "find", "--no-project", "--no-python-downloads", version]
+        if subprocess.run(command, capture_output=True, cwd=ROOT).returncode == 0:
+            found.append(version)
+    return found
+
+
+CORE_PYTHONS = _installed_pythons(["3.11", "3.12", "3.13"])
+if not CORE_PYTHONS:
+    sys.exit("no CPython 3.11, 3.12 or 3.13 found; put one on PATH, or run: uv python install 3.12")
+PYTHON = "3.12" if "3.12" in CORE_PYTHONS else CORE_PYTHONS[0]
+
+
+def _test_part(session: nox.Session, path: str) -> None:
+    session.install("-e", f"./{path}", "--group", f"{path}/pyproject.toml:test")
+    session.run("pytest", f"{path}/tests", *session.posargs)
+
+
+@nox.session(python=CORE_PYTHONS)
+def core(session: nox.Session) -> None:
+    """Tests of llenvs-core, on every Python that is here."""
+    _test_part(session, "core")
+
+
+def _define_part(name: str, path: str) -> None:
+    def part(session: nox.Session) -> None:
+        _test_part(session, path)
+
+    part.__doc__ = f"Tests of {path}, installed alone."
+    nox.session(part, name=name, python=PYTHON)
+
+
+for _name, _path in PARTS.items():
+    _define_part(_name, _path)
+
+
+@nox.session(python=PYTHON)
+def lint(session: nox.Session) -> None:
+    """Style: ruff check and ruff format."""
+    session.install("--group", "lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python=PYTHON)
+def types(session: nox.Session) -> None:
+    """Types: mypy, strict on core."""
+    session.install("-e", ".[all]", "--group", "types")
+    session.run("mypy", "--strict", "core/src")
+    session.run("mypy", *ALL_SOURCES[1:])
+
+
+@nox.session(python=PYTHON)
+def e2e(session: nox.Session) -> None:
+    """Across parts: the quickstart, the README's snippets, the conformance matrix, with the real small model."""
+    session.install("-e", ".[all]", "--group", "test")
+    session.run("pytest", "tests", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def wheels(session: nox.Session) -> None:
+    """Packages: builds every wheel, installs from that folder alone into an empty environment, runs the quickstart."""
+    wheelhouse = Path(session.create_tmp()) / "wheels"
+    shutil.rmtree(wheelhouse, ignore_errors=True)
+    session.run("uv", "build", "--all-packages", "--wheel", "--out-dir", str(wheelhouse), external=True, silent=True)
+    session.install("pip")
+    # pip, not uv: that is what a user types; the parts come from the folder, what they need from the registry
+    session.run(
+        "python", "-m", "pip", "install", "--quiet", "--find-links", str(wheelhouse), "llenvs[reasoning-gym,llamacpp]"
+    )
+    with session.chdir(session.create_tmp()):
+        results = Path(session.create_tmp()) / "results"
+        shutil.rmtree(results, ignore_errors=True)
+        session.run(
+            "llenvs", "run", str(ROOT / "examples/quickstart.yaml"), "--limit", "2", "--output-dir", str(results)
+        )
+        session.run("python", "-c", "import llenvs; print(llenvs.__version__, llenvs.__file__)")
+
+
+@nox.session(python=PYTHON)
+def docs(session: nox.Session) -> None:
+    """The documentation site, strictly: a broken link or reference fails."""
+    session.install("-e", ".[all]", "--group", "docs")
+    session.run("mkdocs", "build", "--strict", "--site-dir", str(Path(session.create_tmp()) / "site"))
+
+
+@nox.session(python=PYTHON, default=False)
+def bench(session: nox.Session) -> None:
+    """The benchmarks; figures, no verdict. Names of scripts in benchmarks/ may be given."""
+    session.install("-e", ".[all]", "--group", "test")
+    scripts = session.posargs or sorted(str(p) for p in (ROOT / "benchmarks").glob("*.py"))
+    for script in scripts:
+        session.run("python", script)
