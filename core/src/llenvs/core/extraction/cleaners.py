@@ -1,0 +1,210 @@
+"""Named text cleaners that run before an extractor searches and after it found something.
+
+A cleaner is a pure function `str -> str` in linear time. Any cleaner may be named in `before` or in `after`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from llenvs.core.errors import UnknownExtractor
+from llenvs.core.extraction.boxes import whole_box
+
+
+class UnknownCleaner(UnknownExtractor):
+    """No text cleaner of this name exists."""
+
+    kind = "cleaner"
+
+
+class Cleaner(NamedTuple):
+    """One named cleaner: its name in YAML, what it does in a line, and the function."""
+
+    name: str
+    doc: str
+    function: Callable[[str], str]
+
+
+# Control tokens of common chat formats. The first alternative covers ChatML, Llama 3, Phi, gpt-oss
+# (<|im_end|>) and DeepSeek's full-width bars (<｜end▁of▁sentence｜>); the rest name tokens one by one.
+_SPECIAL_TOKEN = re.compile(
+    r"<[|｜][^\s|｜<>]{1,64}[|｜]>"
+    r"|</?s>|<(?:bos|eos|pad|unk|mask|sep|cls)>|<(?:start|end)_of_turn>"
+    r"|\[/?INST\]|<</?SYS>>|\[(?:BOS|EOS|PAD)\]"
+)
+
+
+def _special_tokens(text: str) -> str:
+    return _SPECIAL_TOKEN.sub("", text)
+
+
+def _hide_blocks(tag: re.Pattern[str], text: str) -> str:
+    """`text` without the blocks `tag` marks (groups: the slash, the name).
+
+    An unclosed opening tag hides all that follows it. A closing tag without an opening one hides all that
+    precedes it: many chat templates put the opening tag into the prompt.
+    """
+    kept: list[str] = []
+    position = 0
+    opened: str | None = None
+    for match in tag.finditer(text):
+        closing, name = bool(match[1]), match[2].lower()
+        if opened is None:
+            if closing:
+                kept.clear()
+            else:
+                kept.append(text[position : match.start()])
+                opened = name
+            position = match.end()
+        elif closing and name == opened:
+            opened = None
+            position = match.end()
+    if opened is None:
+        kept.append(text[position:])
+    return "".join(kept)
+
+
+# Names hidden by the cleaners, in lower case. Magistral writes [THINK] with square brackets.
+HIDDEN_TAGS = {"thinking": ("think", "thinking", "thought"), "reasoning": ("reasoning",)}
+_HIDDEN = {
+    cleaner: re.compile(rf"[<\[](/?)({'|'.join(tags)})[>\]]", re.IGNORECASE)
+    for cleaner, tags in HIDDEN_TAGS.items()
+}
+
+
+def _thinking(text: str) -> str:
+    return _hide_blocks(_HIDDEN["thinking"], text)
+
+
+def _reasoning(text: str) -> str:
+    return _hide_blocks(_HIDDEN["reasoning"], text)
+
+
+def _whitespace(text: str) -> str:
+    return text.strip(" \t\r\n\v\f\u00a0\u200b\u200e\u200f\u2060\ufeff").strip()
+
+
+def _blank_lines(text: str) -> str:
+    lines = text.split("\n")
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return "\n".join(lines[first:last])
+
+
+def _punctuation(text: str) -> str:
+    stripped = text.rstrip(" \t\r\n.,;:!?。，；：！？…")
+    # "5!" is a factorial, not an exclamation.
+    if stripped and text[len(stripped) :].startswith("!") and (stripped[-1].isdigit() or stripped[-1] == ")"):
+        return stripped + "!"
+    return stripped
+
+
+_QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "‚": "‘", "«": "»", "‹": "›", "「": "」", "『": "』"}
+
+
+def _quotes(text: str) -> str:
+    closing = _QUOTES.get(text[:1])
+    if closing is None and text[:1] == "”":  # Swedish and Finnish quotation
+        closing = "”"
+    if closing is None or len(text) < 2 or not text.endswith(closing):
+        return text
+    inner = text[1:-1]
+    # '"a" and "b"' begins and ends with a quote, but the two are no pair.
+    return text if closing in inner or text[0] in inner else inner
+
+
+_MATH_WRAPPINGS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
+
+
+def _latex(text: str) -> str:
+    for opening, closing in _MATH_WRAPPINGS:
+        if len(text) >= len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : len(text) - len(closing)]
+            return text if opening in inner or closing in inner or inner.endswith("\\") else inner
+    return text
+
+
+def _boxed(text: str) -> str:
+    inner = whole_box(text)
+    return text if inner is None else inner
+
+
+_TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\{([^{}]*)\}")
+
+
+def _latex_text(text: str) -> str:
+    match = _TEXT_COMMAND.fullmatch(text)
+    return match[1] if match else text
+
+
+def _markdown(text: str) -> str:
+    for mark in ("**", "__", "`", "*", "_"):
+        inner = text[len(mark) : len(text) - len(mark)]
+        if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:
+            return inner
+    if text.count("**") % 2:  # the other half stood outside of what was found: "**Answer:** 42"
+        return text.removeprefix("**") if text.startswith("**") else text.removesuffix("**")
+    return text
+
+
+_ALL = (
+    Cleaner(
+        "special_tokens",
+        "removes control tokens of chat formats: <|im_end|>, </s>, [INST], <eos>",
+        _special_tokens,
+    ),
+    Cleaner(
+        "thinking",
+        "hides <think>, <thinking> and <thought> blocks, also when half of the pair is missing",
+        _thinking,
+    ),
+    Cleaner("reasoning", "hides <reasoning> blocks, also when half of the pair is missing", _reasoning),
+    Cleaner("whitespace", "strips white space and zero-width characters at both ends", _whitespace),
+    Cleaner("blank_lines", "strips blank lines at both ends and keeps indentation", _blank_lines),
+    Cleaner("punctuation", "strips trailing punctuation", _punctuation),
+    Cleaner("quotes", "strips a matching pair of quotes, typographic ones too", _quotes),
+    Cleaner("latex", r"strips LaTeX math marks around the whole: $..$, $$..$$, \(..\), \[..\]", _latex),
+    Cleaner("boxed", r"strips a \boxed{..} or \fbox{..} around the whole", _boxed),
+    Cleaner("latex_text", r"strips a \text{..} (\textbf, \mathrm, ...) around the whole", _latex_text),
+    Cleaner("markdown", "strips Markdown emphasis and inline code marks around the whole", _markdown),
+)
+CLEANERS: dict[str, Cleaner] = {cleaner.name: cleaner for cleaner in _ALL}
+
+# After-cleaners undo wrappings inside wrappings ("**$5$.**"), so the chain repeats until nothing changes.
+# The bound keeps hostile nesting from costing more than a few passes.
+_MAX_ROUNDS = 6
+
+
+def cleaner_names() -> list[str]:
+    """The names of all cleaners, sorted."""
+    return sorted(CLEANERS)
+
+
+def check_cleaner_names(names: Iterable[str]) -> None:
+    """Raises `UnknownCleaner` for the first name that is none."""
+    for name in names:
+        if name not in CLEANERS:
+            raise UnknownCleaner(name, cleaner_names())
+
+
+def clean(text: str, names: Iterable[str]) -> str:
+    """`text` through the named cleaners, once each, in order."""
+    for name in names:
+        text = CLEANERS[name].function(text)
+    return text
+
+
+def clean_until_stable(text: str, names: Iterable[str]) -> str:
+    """`text` through the named cleaners, again and again until nothing changes (six rounds at most)."""
+    names = tuple(names)
+    for _ in range(_MAX_ROUNDS):
+        cleaned = clean(text, names)
+        if cleaned == text:
+            break
+        text = cleaned
+    return text
