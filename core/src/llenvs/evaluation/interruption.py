@@ -1,0 +1,36 @@
+"""How a run stops before its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llenvs.core.errors import LLEnvsError
+
+
+class EvaluationInterrupted(KeyboardInterrupt):
+    """Ctrl-C stopped a run in good order. `str()` says what is kept and how to resume.
+
+    Attributes: `done` and `total` trajectories, `output_dir` (None: nothing was kept on disk).
+    """
+
+    def __init__(self, done: int, total: int, output_dir: Path | None) -> None:
+        self.done, self.total, self.output_dir = done, total, output_dir
+        super().__init__(f"stopped after {done} of {total} trajectories; {resume_hint(output_dir)}")
+
+
+class TooManyErrors(LLEnvsError):
+    """More trajectories than `max_errors` ended in an error."""
+
+    def __init__(self, count: int, limit: int, last: str, output_dir: Path | None) -> None:
+        self.count = count
+        super().__init__(
+            f"{count} trajectories ended in an error, more than max_errors={limit}; the last one: {last}; "
+            + resume_hint(output_dir)
+        )
+
+
+def resume_hint(output_dir: Path | None) -> str:
+    """What is kept, and how to go on."""
+    if output_dir is None:
+        return "nothing is kept, for the run has no output_dir"
+    return f"they are kept in {output_dir}; run the same again to go on from there"
