@@ -13,13 +13,20 @@ print(builder.explain())  # which part came from where
 from llenvs.inference.prompts.answer_format import FormatInjection
 from llenvs.inference.prompts.builder import PromptBuilder, PromptSpec
 from llenvs.inference.prompts.catalog import (
+    UnknownFewShot,
     UnknownFragment,
     UnknownProfile,
     UnknownSystemPrompt,
     UnknownTemplate,
 )
 from llenvs.inference.prompts.explanation import ExplainedMessage, PromptExplanation, PromptPart
-from llenvs.inference.prompts.few_shot import FewShot, FewShotExample
+from llenvs.inference.prompts.few_shot import (
+    FewShot,
+    FewShotExample,
+    get_few_shot,
+    list_few_shots,
+    register_few_shot,
+)
 from llenvs.inference.prompts.fragments import (
     PromptFragment,
     get_fragment,
@@ -63,6 +70,7 @@ __all__ = [
     "PromptSpec",
     "QuestionTemplate",
     "SystemPrompt",
+    "UnknownFewShot",
     "UnknownFragment",
     "UnknownProfile",
     "UnknownSlot",
@@ -70,10 +78,12 @@ __all__ = [
     "UnknownTemplate",
     "describe_prompt",
     "detect_profile",
+    "get_few_shot",
     "get_fragment",
     "get_profile",
     "get_system_prompt",
     "get_template",
+    "list_few_shots",
     "list_fragments",
     "list_profiles",
     "list_prompts",
@@ -81,6 +91,7 @@ __all__ = [
     "list_templates",
     "make_prompt",
     "make_system_prompt",
+    "register_few_shot",
     "register_fragment",
     "register_profile",
     "register_system_prompt",

@@ -26,6 +26,12 @@ class UnknownTemplate(UnknownPrompt):
     kind = "question template"
 
 
+class UnknownFewShot(UnknownPrompt):
+    """No set of few-shot examples of this name is registered."""
+
+    kind = "few-shot set"
+
+
 class UnknownProfile(UnknownPrompt):
     """No model profile of this name is registered."""
 

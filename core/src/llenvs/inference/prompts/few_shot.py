@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llenvs.core.errors import InvalidOption
+from llenvs.inference.prompts.catalog import Catalog, UnknownFewShot
 from llenvs.inference.prompts.templates import QuestionTemplate
 
 
@@ -34,6 +35,8 @@ class FewShot:
         question_label: stands before each question in the text, and before the real one.
         answer_label: stands before each answer in the text. Set both labels to "" for a template that has
             labels of its own.
+        name: unique among the registered sets; "" for one that is not registered.
+        doc: one line for people.
 
     Raises:
         InvalidOption: an example is neither a pair nor a `FewShotExample`.
@@ -44,6 +47,8 @@ class FewShot:
     header: str = "Here are some examples."
     question_label: str = "Question:"
     answer_label: str = "Answer:"
+    name: str = ""
+    doc: str = ""
 
     def __init__(
         self,
@@ -52,12 +57,16 @@ class FewShot:
         header: str = "Here are some examples.",
         question_label: str = "Question:",
         answer_label: str = "Answer:",
+        name: str = "",
+        doc: str = "",
     ) -> None:
         object.__setattr__(self, "examples", tuple(_example(i, each) for i, each in enumerate(examples)))
         object.__setattr__(self, "as_messages", as_messages)
         object.__setattr__(self, "header", header)
         object.__setattr__(self, "question_label", question_label)
         object.__setattr__(self, "answer_label", answer_label)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "doc", doc)
 
     def turns(self, template: QuestionTemplate) -> tuple[tuple[str, str], ...]:
         """The examples as (user text, assistant text), the questions laid out by `template`."""
@@ -92,3 +101,43 @@ def _example(index: int, given: object) -> FewShotExample:
     ):
         return FewShotExample(given[0], given[1])
     raise InvalidOption(f"few_shot.examples[{index}]", given, "is no example", valid="(question, answer)")
+
+
+few_shots: Catalog[FewShot] = Catalog(UnknownFewShot, "`llenvs prompts` lists all")
+
+
+def register_few_shot(few_shot: FewShot, *, replace: bool = False) -> FewShot:
+    """Make a named set of examples known; InvalidOption when it has no name, or one that is taken."""
+    if not few_shot.name:
+        raise InvalidOption("few_shot.name", few_shot.name, "a registered set needs a name")
+    return few_shots.add(few_shot, replace=replace)
+
+
+def get_few_shot(name: str) -> FewShot:
+    """The registered set called `name`; UnknownFewShot with the nearest names when there is none."""
+    return few_shots.get(name)
+
+
+def list_few_shots() -> tuple[FewShot, ...]:
+    """All registered sets of examples."""
+    return tuple(few_shots)
+
+
+# They show a format on questions that belong to no benchmark. A model too small to follow an instruction about the
+# format imitates it: on 30 arithmetic tasks of ReasoningGym SmolLM2-135M (Q4_1, greedy) used answer tags in no
+# reply to `general_reasoning` alone, and in 26 with the set `answer_tags` before the question.
+for _name, _doc, _ending in (
+    ("answer_tags", "Two replies that end with answer tags.", "<answer>{}</answer>"),
+    ("boxed_answer", "Two replies that end with \\boxed{}.", "\\boxed{{{}}}"),
+    ("gsm8k_answer", "Two replies that end with #### and the answer.", "#### {}"),
+):
+    register_few_shot(
+        FewShot(
+            [
+                ("How many days are in two weeks?", f"A week has 7 days. 2 * 7 = 14.\n{_ending.format(14)}"),
+                ("What is 7 + 5?", f"7 + 5 = 12.\n{_ending.format(12)}"),
+            ],
+            name=_name,
+            doc=_doc,
+        )
+    )

@@ -1,6 +1,7 @@
 """Prompt fragments: named pieces of instruction from which system prompts and format hints are put together.
 
-The wording is short and literal on purpose: it has to work for a model of 135 million parameters as well.
+The wording is short and literal on purpose. A model too small to follow it is better shown than told: see the
+few-shot sets of the same names.
 """
 
 from __future__ import annotations

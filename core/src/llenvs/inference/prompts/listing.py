@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llenvs.core.errors import UnknownPrompt
+from llenvs.inference.prompts.few_shot import FewShot, list_few_shots
 from llenvs.inference.prompts.fragments import PromptFragment, list_fragments
 from llenvs.inference.prompts.profiles import ModelProfile, list_profiles
 from llenvs.inference.prompts.system import SystemPrompt, list_system_prompts
@@ -31,11 +32,12 @@ class PromptDescription:
 
 
 def list_prompts() -> tuple[PromptDescription, ...]:
-    """Everything registered: system prompts, fragments, question templates, model profiles, in this order."""
+    """Everything registered: system prompts, fragments, templates, few-shot sets, profiles, in this order."""
     return (
         *(_system_prompt(prompt) for prompt in list_system_prompts()),
         *(_fragment(fragment) for fragment in list_fragments()),
         *(_template(template) for template in list_templates()),
+        *(_few_shot(few_shot) for few_shot in list_few_shots()),
         *(_profile(profile) for profile in list_profiles()),
     )
 
@@ -74,6 +76,11 @@ def _fragment(fragment: PromptFragment) -> PromptDescription:
 def _template(template: QuestionTemplate) -> PromptDescription:
     facts = {"slots": ", ".join(template.slots)}
     return PromptDescription("question template", template.name, template.doc, template.template, facts)
+
+
+def _few_shot(few_shot: FewShot) -> PromptDescription:
+    text = "\n\n".join(f"user: {e.question}\nassistant: {e.answer}" for e in few_shot.examples)
+    return PromptDescription("few-shot set", few_shot.name, few_shot.doc, text)
 
 
 def _profile(profile: ModelProfile) -> PromptDescription:

@@ -8,7 +8,7 @@ from typing import Any
 from llenvs.core.errors import InvalidOption, UnknownOption
 from llenvs.inference.prompts.answer_format import FormatInjection
 from llenvs.inference.prompts.builder import PromptSpec
-from llenvs.inference.prompts.few_shot import FewShot, FewShotExample
+from llenvs.inference.prompts.few_shot import FewShot, FewShotExample, get_few_shot
 from llenvs.inference.prompts.fragments import PromptFragment, get_fragment
 from llenvs.inference.prompts.slots import slot_names
 from llenvs.inference.prompts.system import SystemPrompt, get_system_prompt
@@ -73,8 +73,8 @@ def make_prompt(spec: object = None) -> PromptSpec:
             - ``system_prompt``: see `make_system_prompt`,
             - ``template``: a registered name, a text with ``{question}`` in it, or
               ``{name, template, extra_slots}``,
-            - ``few_shot``: a list of examples (``[question, answer]`` or ``{question, answer, slots}``), or
-              ``{examples, as_messages, header, question_label, answer_label}``,
+            - ``few_shot``: a registered name, a list of examples (``[question, answer]`` or
+              ``{question, answer, slots}``), or ``{examples, as_messages, header, question_label, answer_label}``,
             - ``format``: the name of a fragment, a text, or
               ``{fragment or text, where, repeat, answer_extractor}``; ``where`` is system, user or assistant.
 
@@ -120,9 +120,11 @@ def _template(spec: object) -> QuestionTemplate:
 def _few_shot(spec: object) -> FewShot | None:
     if spec is None or isinstance(spec, FewShot):
         return spec
+    if isinstance(spec, str):
+        return get_few_shot(spec)
     if not isinstance(spec, Mapping):
         spec = {"examples": spec}
-    options = _mapping(spec, "few_shot", _FEW_SHOT_KEYS, "a list of examples, or a mapping")
+    options = _mapping(spec, "few_shot", _FEW_SHOT_KEYS, "a name, a list of examples, or a mapping")
     examples = [
         _example(each, f"few_shot.examples[{i}]") for i, each in enumerate(_list(options, "examples", "few_shot"))
     ]
