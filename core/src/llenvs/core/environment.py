@@ -171,6 +171,8 @@ class Environment(ABC, Generic[HiddenT]):
         Raises:
             TaskIndexOutOfRange, UnknownOption, InvalidOption.
         """
+        if options is not None and not isinstance(options, Mapping):
+            raise InvalidOption("options", options, "must be a mapping", valid=", ".join(self.reset_options))
         options = dict(options or {})
         for key in options:
             if key not in self.reset_options:
@@ -207,25 +209,33 @@ class Environment(ABC, Generic[HiddenT]):
         before = state.metadata
         step = before.step + 1
         limit = self.spec.max_steps
-        truncated = advance.truncated or (limit is not None and step >= limit and not advance.terminated)
+        terminated = bool(advance.terminated)  # an upstream may give numpy's
+        truncated = bool(advance.truncated) or (limit is not None and step >= limit and not terminated)
         metadata = StateMetadata(
             step,
             before.episode_id,
-            advance.terminated or truncated,
+            terminated or truncated,
             {**before.info, **advance.info} if advance.info else before.info,
         )
         next_state: State[HiddenT] = State(advance.observation, advance.hidden, metadata)
         rewards = self.compute_rewards(state, action, next_state)
-        return StepResult(
-            next_state, rewards, advance.terminated, truncated, advance.resolved_action, dict(advance.info)
-        )
+        return StepResult(next_state, rewards, terminated, truncated, advance.resolved_action, dict(advance.info))
 
     def compute_rewards(self, state: State[HiddenT], action: Action, next_state: State[HiddenT]) -> SignalBundle:
         """The signals of a step already taken; equal to those that `step` gave."""
         signals = tuple(self._signals(state, action, next_state))
-        if self._reward_functions:
-            signals += tuple(f(state, action, next_state) for f in self._reward_functions)
-        return SignalBundle(signals)
+        if not self._reward_functions:
+            return SignalBundle(signals)
+        added = tuple(f(state, action, next_state) for f in self._reward_functions)
+        taken = {s.name for s in signals}.intersection(s.name for s in added)
+        if taken:
+            raise InvalidOption(
+                "extra_rewards",
+                sorted(taken)[0],
+                f"the name of a reward function must differ from the signals of {self.spec.id} "
+                f"({', '.join(s.name for s in signals)})",
+            )
+        return SignalBundle(signals + added)
 
     def close(self) -> None:
         """Free what the environment holds. May be called twice; nothing else may be called afterwards."""

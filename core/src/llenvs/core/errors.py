@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def nearest(name: str, valid: Iterable[str], count: int = 3) -> list[str]:
@@ -34,6 +35,17 @@ def listed(names: Iterable[str], limit: int = 12) -> str:
 
 class LLEnvsError(Exception):
     """Root of everything LLEnvs raises on purpose. `str(error)` is one message meant for a person."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # the default calls the class with the message alone, which fails for most of the family
+        # and would break a process pool whose worker raised one
+        return _restored, (type(self), self.args, dict(self.__dict__))
+
+
+def _restored(cls: type[LLEnvsError], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> LLEnvsError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class UnknownName(LLEnvsError):

@@ -65,6 +65,8 @@ class ChatMessage:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise ValueError(f"unknown role {self.role!r}; valid: {', '.join(ROLES)}")
+        if not isinstance(self.content, str):
+            raise TypeError(f"ChatMessage.content must be a str, got {type(self.content).__name__}")
         object.__setattr__(self, "images", tuple(self.images))
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
 

@@ -8,6 +8,8 @@ from llenvs.core.encoding import record
 from llenvs.core.message import ChatMessage, ImageContent
 from llenvs.core.tools import ToolDefinition, ToolResult
 
+_SEQUENCES = ("messages", "images", "tool_results", "available_tools")
+
 
 @record
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Observation:
     available_tools: tuple[ToolDefinition, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("messages", "images", "tool_results", "available_tools"):
+        if not isinstance(self.prompt, str):
+            raise TypeError(f"Observation.prompt must be a str, got {type(self.prompt).__name__}: {self.prompt!r}")
+        for name in _SEQUENCES:
             value = getattr(self, name)
             if type(value) is not tuple:
                 object.__setattr__(self, name, tuple(value))

@@ -9,7 +9,14 @@ from typing import Any
 
 from llenvs.core.adapter import Adapter, EnvironmentDescription, EnvironmentInfo
 from llenvs.core.environment import Environment
-from llenvs.core.errors import AdapterNotInstalled, InvalidOption, LLEnvsError, UnknownAdapter, UpstreamFailed
+from llenvs.core.errors import (
+    AdapterNotInstalled,
+    InvalidOption,
+    LLEnvsError,
+    UnknownAdapter,
+    UnknownEnvironment,
+    UpstreamFailed,
+)
 from llenvs.core.options import parse_options
 
 ENTRY_POINT_GROUP = "llenvs.adapters"
@@ -34,7 +41,7 @@ class EnvironmentRegistry:
         if not isinstance(adapter, Adapter):
             raise InvalidOption("adapter", adapter, "must be an instance of llenvs.core.adapter.Adapter")
         with self._lock:
-            self._registered[adapter.name] = adapter
+            self._registered[_folded(adapter.name)] = adapter
 
     def adapters(self) -> list[str]:
         """Names of the adapters that can be used here, sorted."""
@@ -54,7 +61,7 @@ class EnvironmentRegistry:
             UnknownAdapter, AdapterNotInstalled: with the nearest names or the install command.
             UpstreamFailed: its module could not be imported.
         """
-        name = str(name).replace("-", "_")
+        name = _folded(str(name))
         with self._lock:
             if name in self._registered:
                 return self._registered[name]
@@ -67,11 +74,11 @@ class EnvironmentRegistry:
                 raise UnknownAdapter(name, sorted({*self.adapters(), *CATALOGUE}), "list them with: llenvs list")
             try:
                 loaded = points[name].load()
+                adapter = loaded() if isinstance(loaded, type) else loaded
             except LLEnvsError:
                 raise
             except Exception as error:  # an adapter of someone else may fail in any way
                 raise UpstreamFailed(name, "importing the adapter", error) from error
-            adapter = loaded() if isinstance(loaded, type) else loaded
             if not isinstance(adapter, Adapter):
                 raise UpstreamFailed(name, "importing the adapter", f"{points[name].value} is no Adapter")
             self._loaded[name] = adapter
@@ -113,7 +120,7 @@ class EnvironmentRegistry:
         if "/" in name:
             adapter, _, rest = name.partition("/")
             return self.adapter(adapter), rest
-        everywhere = self.list_environments()
+        everywhere, broken = self._listed()
         having = [info.adapter for info in everywhere if info.name == name]
         if len(having) == 1:
             return self.adapter(having[0]), name
@@ -124,14 +131,29 @@ class EnvironmentRegistry:
                 f"several adapters have {name!r}, so it must be given",
                 valid=", ".join(having),
             )
-        from llenvs.core.errors import UnknownEnvironment
+        hint = "give adapter=..., list adapters with: llenvs list"
+        if broken:
+            hint += f"; not searched, since they could not be imported: {', '.join(broken)}"
+        raise UnknownEnvironment(name, [info.id for info in everywhere], hint)
 
-        valid = [info.id for info in everywhere]
-        raise UnknownEnvironment(name, valid, "give adapter=..., list adapters with: llenvs list")
+    def _listed(self) -> tuple[list[EnvironmentInfo], list[str]]:
+        """Environments of all adapters that can be imported, and the names of those that cannot."""
+        everywhere: list[EnvironmentInfo] = []
+        broken = []
+        for name in self.adapters():
+            try:
+                everywhere += self.adapter(name).list_environments()
+            except UpstreamFailed:
+                broken.append(name)
+        return everywhere, broken
 
     @staticmethod
     def _entry_points() -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+        return {_folded(point.name): point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _folded(name: str) -> str:
+    return name.replace("-", "_")
 
 
 environment_registry = EnvironmentRegistry()

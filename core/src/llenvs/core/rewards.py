@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from llenvs.core.errors import InvalidOption, UnknownName
+from llenvs.core.errors import InvalidOption, UnknownName, UnknownOption
 from llenvs.core.signals import RewardType, Signal
 
 if TYPE_CHECKING:
@@ -24,8 +27,8 @@ class RewardFunction(ABC):
     def __init__(self, name: str, reward_type: RewardType, weight: float = 1.0) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidOption("extra_rewards.name", name, "must be a non-empty name")
-        if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise InvalidOption("extra_rewards.weight", weight, "must be a number")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+            raise InvalidOption("extra_rewards.weight", weight, "must be a finite number")
         self.name = name
         self.reward_type = reward_type
         self.weight = float(weight)
@@ -58,6 +61,9 @@ class FormatReward(RewardFunction):
         super().__init__(name, RewardType.FORMAT, weight)
         if tag is not None and pattern is not None:
             raise InvalidOption("extra_rewards.format", [tag, pattern], "takes tag or pattern, not both")
+        for key, value in (("tag", tag), ("pattern", pattern)):
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidOption(f"extra_rewards.{key}", value, "must be a text that is not empty")
         self.tag = "answer" if tag is None and pattern is None else tag
         self.pattern = pattern
         if self.tag is not None:
@@ -113,7 +119,7 @@ class CallableReward(RewardFunction):
         reward_type: RewardType = RewardType.OUTCOME,
         weight: float = 1.0,
     ) -> None:
-        super().__init__(name or getattr(function, "__name__", "reward"), reward_type, weight)
+        super().__init__(name or str(getattr(function, "__name__", "reward")), reward_type, weight)
         self.function = function
 
     def __call__(self, state: State[Any], action: Action, next_state: State[Any]) -> Signal:
@@ -121,13 +127,17 @@ class CallableReward(RewardFunction):
         value = self.function(state, action, next_state)
         if isinstance(value, Signal):
             return value
-        if isinstance(value, tuple):
-            return self._signal(float(value[0]), value[1])
-        return self._signal(float(value))
+        reward, feedback = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        if not isinstance(reward, Real) or not (feedback is None or isinstance(feedback, str)):
+            raise InvalidOption(
+                f"extra_rewards.{self.name}", value, "must return a number, (number, feedback) or a Signal"
+            )
+        return self._signal(float(reward), feedback)
 
 
 REWARD_FUNCTIONS: dict[str, type[RewardFunction]] = {"format": FormatReward, "length": LengthReward}
 """Names that a configuration may use."""
+_VALID = ", ".join(REWARD_FUNCTIONS)
 
 
 class UnknownRewardFunction(UnknownName):
@@ -149,6 +159,8 @@ def make_reward_functions(specs: Iterable[Any] | None) -> tuple[RewardFunction, 
         return ()
     if isinstance(specs, str | Mapping) or callable(specs):
         specs = [specs]
+    if not isinstance(specs, Iterable):
+        raise InvalidOption("extra_rewards", specs, "must be a list of reward functions", valid=_VALID)
     functions = tuple(_make_one(spec) for spec in specs)
     names = [f.name for f in functions]
     twice = sorted({n for n in names if names.count(n) > 1})
@@ -160,23 +172,34 @@ def make_reward_functions(specs: Iterable[Any] | None) -> tuple[RewardFunction, 
 def _make_one(spec: Any) -> RewardFunction:
     if isinstance(spec, RewardFunction):
         return spec
+    if isinstance(spec, type) and issubclass(spec, RewardFunction):
+        return _configured(spec, {}, spec.__name__)
     if isinstance(spec, str):
         spec = {"type": spec}
     if isinstance(spec, Mapping):
         options = dict(spec)
-        kind = options.pop("type", None)
+        if "type" not in options:
+            raise InvalidOption("extra_rewards", spec, "needs a 'type'", valid=_VALID)
+        kind = str(options.pop("type"))
         if kind not in REWARD_FUNCTIONS:
-            raise UnknownRewardFunction(str(kind), sorted(REWARD_FUNCTIONS))
-        cls = REWARD_FUNCTIONS[kind]
-        try:
-            return cls(**options)
-        except TypeError as error:
-            raise InvalidOption(f"extra_rewards.{kind}", options, str(error)) from None
+            raise UnknownRewardFunction(kind, sorted(REWARD_FUNCTIONS))
+        return _configured(REWARD_FUNCTIONS[kind], options, kind)
     if callable(spec):
         return CallableReward(spec)
     raise InvalidOption(
         "extra_rewards",
         spec,
         "must be a name, a mapping with 'type', or a callable",
-        valid=", ".join(REWARD_FUNCTIONS),
+        valid=_VALID,
     )
+
+
+def _configured(cls: type[RewardFunction], options: Mapping[str, Any], kind: str) -> RewardFunction:
+    parameters = [name for name in inspect.signature(cls).parameters if name != "self"]
+    for key in options:
+        if key not in parameters:
+            raise UnknownOption(str(key), parameters, f"of the reward function {kind!r}")
+    try:
+        return cls(**options)
+    except TypeError as error:
+        raise InvalidOption(f"extra_rewards.{kind}", dict(options), str(error)) from None

@@ -36,6 +36,9 @@ class Signal:
         feedback: words for the model or the reader, or None.
         weight: its share in `SignalBundle.total`; 0 means reported, not counted.
         metadata: anything else, e.g. ``{"error": "..."}`` when the scorer failed.
+
+    A reward or weight of another number type (bool, numpy) becomes a float, a reward type given as its text
+    ("outcome") the member.
     """
 
     name: str
@@ -44,6 +47,20 @@ class Signal:
     feedback: str | None = None
     weight: float = 1.0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.reward is not None and type(self.reward) is not float:
+            object.__setattr__(self, "reward", _number("reward", self.name, self.reward))
+        if type(self.weight) is not float:
+            object.__setattr__(self, "weight", _number("weight", self.name, self.weight))
+        if type(self.reward_type) is not RewardType:
+            object.__setattr__(self, "reward_type", RewardType(self.reward_type))
+
+
+def _number(what: str, signal: str, value: Any) -> float:
+    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+        raise TypeError(f"{what} of signal {signal!r} must be a number, got {type(value).__name__}: {value!r}")
+    return float(value)
 
 
 @record

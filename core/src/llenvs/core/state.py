@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from llenvs.core.encoding import dumps, loads, record
+from llenvs.core.encoding import canonical, dumps, loads, record
 from llenvs.core.errors import EncodingFailed
 from llenvs.core.observation import Observation
 
@@ -32,9 +32,12 @@ class StateMetadata:
 
 
 @record
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class State(Generic[HiddenT]):
     """One state of an episode: a frozen value.
+
+    States are equal when their JSON is, types included (so with arrays and NaN too), and can be keys of a dict
+    and items of a set; both take the time of one `to_json`.
 
     Attributes:
         observation: all that the model may see.
@@ -51,6 +54,14 @@ class State(Generic[HiddenT]):
     def is_terminal(self) -> bool:
         """Whether the episode ends in this state."""
         return self.metadata.is_terminal
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return canonical(self) == canonical(other) if isinstance(other, State) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(canonical(self))
 
     def to_json(self) -> str:
         """Exact JSON text of this state (tuples, sets, bytes, arrays and non-string keys survive).

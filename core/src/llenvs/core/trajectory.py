@@ -21,7 +21,7 @@ class Transition:
     """One step: `action` taken in `state` led to `result.next_state`.
 
     `generation` is what the model produced for the action (tokens, logprobs), when a model did.
-    `state` is None only inside the JSON of a trajectory, where it is the `next_state` before it.
+    `state` is None only inside the JSON of a trajectory, where it then is the state that the step before led to.
     """
 
     state: State[Any] | None
@@ -118,7 +118,13 @@ class Trajectory:
 
     def to_json(self) -> str:
         """Exact JSON text; every state is written once."""
-        return dumps(replace(self, transitions=tuple(replace(t, state=None) for t in self.transitions)))
+        before = self.states
+        # a step taken elsewhere than in the state before it (a trajectory made by hand) keeps its own state
+        written = (
+            replace(t, state=None) if t.state is s else t
+            for s, t in zip(before[:-1], self.transitions, strict=True)
+        )
+        return dumps(replace(self, transitions=tuple(written)))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Trajectory:
@@ -132,6 +138,6 @@ class Trajectory:
             raise EncodingFailed(f"expected an encoded Trajectory, got {type(loaded).__name__}")
         state, linked = loaded.initial_state, []
         for transition in loaded.transitions:
-            linked.append(replace(transition, state=state))
+            linked.append(replace(transition, state=state) if transition.state is None else transition)
             state = transition.result.next_state
         return replace(loaded, transitions=tuple(linked))
