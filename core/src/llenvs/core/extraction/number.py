@@ -31,7 +31,7 @@ _LATEX_FRACTION = (
 
 # A hyphen after a word, a digit or a bracket joins or subtracts; elsewhere it is a sign.
 NUMBER = (
-    rf"(?P<sign>(?<![\w)\]}}%]){_SIGN})?(?:(?:\\?\$|[€£¥₹₽₩])\s?)?(?P<sign2>{_SIGN})?"
+    rf"(?P<sign>(?<![\w)\]}}%]){_SIGN})?(?:(?:\\?\$|[€£¥₹₽₩])\s?(?P<sign2>{_SIGN})?)?"
     rf"(?:(?P<whole>[0-9]{{1,9}})\s?(?={_FRACTION_COMMAND}))?"
     rf"(?:{_LATEX_FRACTION}"
     r"|(?P<mixed>[0-9]{1,9}) (?P<mixed_over>[0-9]{1,9})/(?P<mixed_under>[0-9]{1,9})(?![0-9.,]?[0-9]|/)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -11,6 +12,9 @@ from llenvs.core.extraction.number import NUMBER, plain_number
 
 _NUMBER = re.compile(NUMBER)
 _CURRENCY_CODE = re.compile(r"(?:USD|EUR|GBP|JPY|CNY|INR|CHF|CAD|AUD|Rs)$")
+
+# How many numbers from the end may be passed over in search of one that stands free.
+_LOOK_BACK = 1000
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,11 @@ class NumericExtractor(Extractor):
     keep_percent: bool = field(default=False, metadata={"doc": "whether 50% is '50%' rather than '50'"})
 
     def _find(self, text: str) -> str | None:
-        last: re.Match[str] | None = None
-        last_attached: re.Match[str] | None = None
-        for match in _NUMBER.finditer(text):
-            if _is_attached(text, match.start()):
-                last_attached = match
-            else:
-                last = match
-        chosen = last or last_attached
-        return None if chosen is None else plain_number(chosen, keep_percent=self.keep_percent)
+        latest = deque(_NUMBER.finditer(text), maxlen=_LOOK_BACK)
+        if not latest:
+            return None
+        free = (match for match in reversed(latest) if not _is_attached(text, match.start()))
+        return plain_number(next(free, latest[-1]), keep_percent=self.keep_percent)
 
 
 def _is_attached(text: str, start: int) -> bool:

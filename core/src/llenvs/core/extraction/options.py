@@ -33,7 +33,7 @@ def type_text(hint: Any) -> str:
     if origin is Callable:
         return "function"
     words = {str: "text", int: "whole number", bool: "true or false", type(None): "none"}
-    return words.get(hint) or str(getattr(hint, "__name__", hint))
+    return words.get(hint) or str(getattr(hint, "__name__", hint)).lower()
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -12,7 +12,7 @@ from llenvs.core.extraction.extractor import Extractor
 # The end of a sentence inside a line: a mark, space, more text. Not after a title, nor between initials.
 _SENTENCE_END = re.compile(
     r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bMt)(?<!\bvs)(?<!\bNo)(?<!\bProf)"
-    r"(?<![A-Z]\. [A-Z])[.!?](?=\s+[^\s\d])(?!\s+[A-Z]\.)"
+    r"(?<![A-Z]\. [A-Z])[.!?](?=\s+\S)(?!\s+[A-Z]\.)"
 )
 _DISPLAY_MATH = {"$$": "$$", r"\[": r"\]"}
 
@@ -52,7 +52,7 @@ def _announcement(phrases: tuple[str, ...]) -> re.Pattern[str]:
     words = "|".join(re.escape(phrase.strip()) for phrase in phrases)
     # The bounds keep a text of nothing but announcements linear.
     return re.compile(
-        rf"(?<!\w)(?:{words})(?!\w)(?:\s(?:to|of|for)\s[^.:=\n]{{1,40}}?)?[\s*_]{{0,4}}"
+        rf"(?<!\w)(?:{words})(?!\w)(?:\s(?:to|of|for)(?:\s[^\s.:=]{{1,20}}){{1,8}}?)?[\s*_]{{0,4}}"
         r"(?:(?:is|are|was|equals|(?:would|should|must|will)\sbe)(?!\w)\s{0,2}[:=]?|[:：=])",
         re.IGNORECASE,
     )
