@@ -39,7 +39,8 @@ def test_the_named_ones() -> None:
     assert get_system_prompt("none").render() == ""
     assert "\\boxed{}" in get_system_prompt("math_boxed").render()
     assert "<answer>" not in get_system_prompt("direct_answer").render()
-    assert all(p.doc for p in (*list_system_prompts(), *list_fragments()))
+    assert all(prompt.doc for prompt in list_system_prompts())
+    assert all(fragment.doc for fragment in list_fragments())
 
 
 def test_adding_says_each_fragment_once_and_keeps_the_format() -> None:
