@@ -38,6 +38,10 @@ class GenerationRequest:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ValueError("a request needs at least one message")
+        if tuple(self.messages)[-1].role == "assistant":
+            raise ValueError(
+                "the last message of a request is from the assistant; to continue it give its text as prefix"
+            )
         object.__setattr__(self, "messages", tuple(self.messages))
         object.__setattr__(self, "tools", tuple(self.tools))
 
@@ -47,6 +51,7 @@ class Capabilities:
     """What a backend can do; what it cannot is refused before anything is sent.
 
     `native_n` tells whether n samples cost one request. `max_top_logprobs` bounds `SamplingParams.logprobs`.
+    `penalties` stands for presence and frequency penalty.
     """
 
     logprobs: bool = False
@@ -60,6 +65,8 @@ class Capabilities:
     native_n: bool = False
     top_k: bool = False
     min_p: bool = False
+    penalties: bool = False
+    reasoning_effort: bool = False
     grammar: bool = False
     json_schema: bool = False
 
@@ -79,6 +86,8 @@ class Capabilities:
             "stop": bool(sampling.stop),
             "top_k": sampling.top_k not in (None, 0),
             "min_p": sampling.min_p not in (None, 0.0),
+            "penalties": sampling.presence_penalty is not None or sampling.frequency_penalty is not None,
+            "reasoning_effort": sampling.reasoning_effort is not None,
             "grammar": request.grammar is not None,
             "json_schema": request.json_schema is not None,
         }

@@ -48,3 +48,12 @@ class SamplingParams(BaseModel):
     def with_seed(self, seed: int | None) -> SamplingParams:
         """The same with another seed."""
         return self.model_copy(update={"seed": seed})
+
+    def with_defaults(self, defaults: SamplingParams) -> SamplingParams:
+        """The same, with what is unset here (None, no stop strings) taken from `defaults`; `extra` is merged."""
+        unset = {
+            name: getattr(defaults, name)
+            for name in type(self).model_fields
+            if name != "extra" and getattr(self, name) in (None, ())
+        }
+        return self.model_copy(update={**unset, "extra": {**defaults.extra, **self.extra}})

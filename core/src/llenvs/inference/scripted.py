@@ -28,7 +28,16 @@ class ScriptedBackend(Backend):
     """
 
     name: ClassVar[str] = "scripted"
-    capabilities = Capabilities(prefix=True, tools=True, images=True, seed=True, top_k=True, min_p=True)
+    capabilities = Capabilities(
+        prefix=True,
+        tools=True,
+        images=True,
+        seed=True,
+        top_k=True,
+        min_p=True,
+        penalties=True,
+        reasoning_effort=True,
+    )
 
     def __init__(
         self, script: Script = "", *, latency: float = 0.0, model: str = "scripted", max_concurrency: int = 64
