@@ -171,3 +171,14 @@ class UpstreamFailed(LLEnvsError):
 
 class EncodingFailed(LLEnvsError):
     """A value that has no exact JSON form, or JSON that is no encoded value. The message names the path."""
+
+
+class ContainerFailed(LLEnvsError):
+    """The server of an isolated environment did not start, died, or does not answer.
+
+    Attributes: `log_tail`, the last lines that the server wrote ("" when there are none); the message ends in them.
+    """
+
+    def __init__(self, message: str, log_tail: str = "") -> None:
+        self.log_tail = log_tail.rstrip()
+        super().__init__(f"{message}\nthe end of its log:\n{self.log_tail}" if self.log_tail else message)
