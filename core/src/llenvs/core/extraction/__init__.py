@@ -9,8 +9,8 @@ An `Extractor` is a value with options. `make_extractor` builds one from what a 
 from llenvs.core.extraction.boxed import BoxedExtractor
 from llenvs.core.extraction.build import (
     ExtractorInfo,
+    ExtractorOption,
     ExtractorSpec,
-    OptionInfo,
     describe_extractors,
     extractor_names,
     make_extractor,
@@ -42,7 +42,7 @@ __all__ = [
     "MultipleChoiceExtractor",
     "NativeExtractor",
     "NumericExtractor",
-    "OptionInfo",
+    "ExtractorOption",
     "PatternExtractor",
     "RawExtractor",
     "RegexExtractor",

@@ -46,7 +46,7 @@ ExtractorSpec = Extractor | str | Mapping[str, Any] | list[Any] | tuple[Any, ...
 """What `make_extractor` takes."""
 
 
-class OptionInfo(NamedTuple):
+class ExtractorOption(NamedTuple):
     """One option: its name, its type in words, its default (None where required), and what it means."""
 
     name: str
@@ -61,7 +61,7 @@ class ExtractorInfo(NamedTuple):
 
     name: str
     doc: str
-    options: tuple[OptionInfo, ...]
+    options: tuple[ExtractorOption, ...]
 
 
 def extractor_names() -> list[str]:
@@ -137,7 +137,7 @@ def _build_chain(specs: object, field: str) -> tuple[Extractor, ...]:
 def _describe(kind: type[Extractor]) -> ExtractorInfo:
     types = option_types(kind)
     options = tuple(
-        OptionInfo(
+        ExtractorOption(
             each.name,
             type_text(types[each.name]),
             None if each.default is dataclasses.MISSING else each.default,

@@ -30,9 +30,8 @@ class Cleaner(NamedTuple):
 # Control tokens of common chat formats. The first alternative covers ChatML, Llama 3, Phi, gpt-oss
 # (<|im_end|>) and DeepSeek's full-width bars (<｜end▁of▁sentence｜>); the rest name tokens one by one.
 _SPECIAL_TOKEN = re.compile(
-    r"<[|｜][^\s|｜<>]{1,64}[|｜]>"
-    r"|</?s>|<(?:bos|eos|pad|unk|mask|sep|cls)>|<(?:start|end)_of_turn>"
-    r"|\[/?INST\]|<</?SYS>>|\[(?:BOS|EOS|PAD)\]"
+    r"<(?:[|｜][^\s|｜<>]{1,64}[|｜]>|/?s>|(?:bos|eos|pad|unk|mask|sep|cls)>|(?:start|end)_of_turn>|</?SYS>>)"
+    r"|\[(?:/?INST|BOS|EOS|PAD)\]"
 )
 
 
