@@ -1,0 +1,79 @@
+"""A second wall behind the guard: what the worker process cannot do once it serves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+MEMORY_LIMIT = 4 << 30
+"""Address space of the worker in bytes."""
+
+_FORBIDDEN_EVENTS = frozenset(
+    [
+        "os.chmod",
+        "os.chown",
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.kill",
+        "os.killpg",
+        "os.link",
+        "os.mkdir",
+        "os.posix_spawn",
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.spawn",
+        "os.symlink",
+        "os.system",
+        "os.truncate",
+        "os.unlink",
+        "os.utime",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "shutil.move",
+        "shutil.rmtree",
+        "subprocess.Popen",
+        "socket.connect",
+        "socket.bind",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.sendto",
+        "ftplib.connect",
+        "http.client.connect",
+        "smtplib.connect",
+        "urllib.Request",
+        "webbrowser.open",
+        "pty.spawn",
+    ]
+)
+_WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def confine() -> None:
+    """From now on this process cannot write files, start processes, use the network or take much memory.
+
+    Audit hooks are no sandbox against code that knows them; the guard keeps such code from running at all. This
+    is for what slips through, and for the programs that codeio runs to make its items.
+    """
+    sys.addaudithook(_refuse)
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    if event in _FORBIDDEN_EVENTS:
+        raise PermissionError(f"{event} is not allowed in the scoring worker")
+    if event == "open":
+        _path, mode, flags = args
+        writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
+        if writes or (isinstance(flags, int) and flags & _WRITING_FLAGS):
+            raise PermissionError("opening a file for writing is not allowed in the scoring worker")
