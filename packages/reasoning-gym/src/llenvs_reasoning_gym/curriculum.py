@@ -18,9 +18,10 @@ def level_settings(name: str, level: int) -> dict[str, Any]:
         InvalidOption: there is no curriculum, no such level, or the upstream's own level is no valid
             configuration (this happens for a few); the message names the levels that can be used.
     """
+    field = f"reasoning_gym/{name}: level"
     highest = _highest_level(name)
     if highest is None:
-        raise InvalidOption("level", level, f"{name} has no curriculum, set its options instead")
+        raise InvalidOption(field, level, f"{name} has no curriculum, set its options instead")
     if 0 <= level <= highest:
         settings = _settings(name, level)
         problem = _problem(name, settings)
@@ -29,7 +30,7 @@ def level_settings(name: str, level: int) -> dict[str, Any]:
         reason = f"the upstream's level {level} of {name} is no valid configuration ({problem})"
     else:
         reason = f"{name} has no such level"
-    raise InvalidOption("level", level, reason, valid=", ".join(str(n) for n in valid_levels(name)))
+    raise InvalidOption(field, level, reason, valid=", ".join(str(n) for n in valid_levels(name)))
 
 
 def valid_levels(name: str) -> list[int]:

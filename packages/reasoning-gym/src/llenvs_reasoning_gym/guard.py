@@ -33,41 +33,11 @@ EXPRESSION = frozenset(
 EXECUTING = LITERAL | EXPRESSION
 """Datasets whose scorer executes the answer."""
 
-_FUNCTIONS = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "asin",
-        "acos",
-        "atan",
-        "acot",
-        "asec",
-        "acsc",
-        "sinh",
-        "cosh",
-        "tanh",
-        "coth",
-        "sech",
-        "csch",
-        "asinh",
-        "acosh",
-        "atanh",
-        "acoth",
-        "asech",
-        "acsch",
-        "log",
-        "ln",
-        "sqrt",
-        "cbrt",
-        "Abs",
-        "abs",
-        "sign",
-    ]
-)
+_ELEMENTARY = """
+    sin cos tan cot sec csc asin acos atan acot asec acsc sinh cosh tanh coth sech csch
+    asinh acosh atanh acoth asech acsch log ln sqrt cbrt Abs abs sign
+"""
+_FUNCTIONS = frozenset(_ELEMENTARY.split())
 _EXPONENTIALS = frozenset({"exp", "sinh", "cosh", "tanh", "coth", "sech", "csch"})
 _FACTORIALS = frozenset({"factorial", "factorial2"})
 _CONSTANTS = frozenset({"pi", "E", "I", "oo", "zoo", "nan"})

@@ -135,15 +135,16 @@ def _dataclass_fields(cls: Any, skip: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def _annotation(hint: Any) -> Any:
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _nested(hint)
-    if typing.get_origin(hint) is tuple and len(typing.get_args(hint)) == 1:
-        return tuple[typing.get_args(hint)[0], ...]  # the upstream writes tuple[str] for any number of them
+    items = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple and len(items) == 1:
+        return tuple.__class_getitem__((items[0], ...))  # the upstream writes tuple[str] for any number of them
     return hint
 
 
 @functools.cache
-def _nested(cls: Any) -> type[BaseModel]:
+def _nested(cls: type) -> type[BaseModel]:
     config = ConfigDict(extra="forbid", frozen=True)
     model: type[BaseModel] = create_model(cls.__name__, __config__=config, **_dataclass_fields(cls))
     _upstream_class[model] = cls

@@ -124,11 +124,9 @@ class Recipe:
 
 def _refused(where: str, error: Exception, given: Mapping[str, Any], level: int | None) -> InvalidOption:
     """What the upstream says against a configuration, put at the option that it names."""
-    problem = str(error) or type(error).__name__
-    named = sorted((key for key in given if key in problem), key=len, reverse=True)
-    beside = "" if level is None else f" (with level {level})"
+    reason = str(error) or type(error).__name__
+    named = sorted((key for key in given if key in reason), key=len, reverse=True)
+    beside = "" if level is None else f" beside level {level}"
     if named:
-        return InvalidOption(
-            f"{where}: {named[0]}", given[named[0]], f"the upstream refuses it{beside}: {problem}"
-        )
-    return InvalidOption(where, dict(given), f"the upstream refuses this configuration{beside}: {problem}")
+        return InvalidOption(f"{where}: {named[0]}", given[named[0]], f"refused by the upstream{beside}: {reason}")
+    return InvalidOption(where, dict(given), f"refused by the upstream{beside}: {reason}")

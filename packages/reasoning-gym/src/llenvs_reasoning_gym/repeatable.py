@@ -28,7 +28,7 @@ def repeatable(seed: int) -> Iterator[None]:
         return new_generator(seed if given is None else given)
 
     random.seed = seeded
-    np.random.default_rng = generator
+    np.random.default_rng = generator  # type: ignore[assignment]
     reseed(seed)
     np.random.seed(seed)
     try:
