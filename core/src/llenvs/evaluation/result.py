@@ -212,33 +212,47 @@ class RunResult:
 
 
 def results_table(results: list[EvaluationResult], macro_success_rate: float | None = None) -> Table:
-    """One row per result, as a rich table."""
+    """One row per result, as a rich table that fits 80 columns; what is the same for all stands below it."""
+    from rich import box
     from rich.table import Table
 
-    table = Table(title="Results" if not results else f"Results of {results[0].model}", title_justify="left")
+    model = f"Results of {results[0].model}" if results else "Results"
     repeated = sorted({k for r in results for k in r.pass_at_k if k > 1})
+    table = Table(title=model, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("environment", overflow="fold")
-    for name in ("done", "success (95% CI)", "reward (95% CI)", *(f"pass@{k}" for k in repeated)):
-        table.add_column(name, justify="right")
-    for name in ("errors", "cut off", "tokens in/out", "s/trajectory"):
-        table.add_column(name, justify="right")
+    for name in ("done", "errors", "success", "95% CI", "reward", *(f"pass@{k}" for k in repeated)):
+        table.add_column(name, justify="right", no_wrap=True)
     for r in results:
+        interval = r.success_interval
         table.add_row(
             r.environment,
             f"{r.num_done}/{r.num_planned}",
-            "-" if r.success_rate is None else rate_text(r.success_rate, r.success_interval),
-            "-" if r.mean_reward is None else number_text(r.mean_reward, r.reward_interval),
-            *(f"{r.pass_at_k[k]:.1%}" if k in r.pass_at_k else "-" for k in repeated),
             f"{r.num_errors} ({r.error_rate:.1%})" if r.num_errors else "0",
-            str(r.num_cut_off),
-            f"{r.usage.prompt_tokens}/{r.usage.completion_tokens}",
-            f"{r.mean_seconds:.2f}",
+            "-" if r.success_rate is None else f"{r.success_rate:.1%}",
+            "-" if interval is None else f"{interval.low:.1%} - {interval.high:.1%}",
+            "-" if r.mean_reward is None else f"{r.mean_reward:.3f}",
+            *(f"{r.pass_at_k[k]:.1%}" if k in r.pass_at_k else "-" for k in repeated),
         )
     if len(results) > 1 and macro_success_rate is not None:
         table.add_section()
-        blanks = [""] * (len(table.columns) - 3)
-        table.add_row("mean of environments", "", f"{macro_success_rate:.1%}", *blanks)
+        table.add_row("mean of environments", "", "", f"{macro_success_rate:.1%}")
+    table.caption = _caption(results)
     return table
+
+
+def _caption(results: list[EvaluationResult]) -> str:
+    usage = sum((r.usage for r in results), Usage())
+    done = sum(r.num_done for r in results)
+    parts = [f"{usage.prompt_tokens} prompt and {usage.completion_tokens} completion tokens"]
+    if usage.cost is not None:
+        parts.append(f"{usage.cost:.4f} US dollars")
+    if done:
+        seconds = math.fsum(r.mean_seconds * r.num_done for r in results) / done
+        parts.append(f"{seconds:.2f} s a trajectory")
+    cut_off = sum(r.num_cut_off for r in results)
+    if cut_off:
+        parts.append(f"{cut_off} cut off at the token limit")
+    return "; ".join(parts)
 
 
 def rate_text(rate: float, interval: Interval | None) -> str:

@@ -131,9 +131,7 @@ def parse_yaml(text: str, name: str = "") -> ConfigSource:
     return ConfigSource(data, name, lines)
 
 
-def _construct(
-    loader: Any, node: Node, key: Key, lines: dict[Key, int], name: str, around: frozenset[int]
-) -> Any:
+def _construct(loader: Any, node: Node, key: Key, lines: dict[Key, int], name: str, around: frozenset[int]) -> Any:
     from yaml.nodes import MappingNode, SequenceNode
 
     lines.setdefault(key, node.start_mark.line + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +89,7 @@ class TrajectoryReport:
     error: str | None = None
 
 
-class RunLogger(ABC):
+class RunLogger:
     """Hears what happens in a run; every method does nothing unless overridden.
 
     Called from one thread, in this order: `start`, then `trajectory` and `notice` any number of times, then

@@ -1,0 +1,39 @@
+"""Environments whose answers are read in the format that the prompt asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llenvs.core.environment import Environment
+from llenvs.core.registry import environment_registry
+from llenvs.core.single_turn import SingleTurnEnvironment
+from llenvs.inference.prompts import PromptBuilder
+
+_READS_ANYTHING = ("composite", "native", "raw")
+
+
+def matching_options(
+    name: str, adapter: str | None, options: Mapping[str, Any], builder: PromptBuilder
+) -> dict[str, Any]:
+    """`options`, with the prompt's own answer extractor where the environment takes one and none is given."""
+    wanted = builder.answer_extractor
+    if wanted is None or "answer_extractor" in options:
+        return dict(options)
+    info = environment_registry.describe(name, adapter).info
+    takes = environment_registry.adapter(info.adapter).options_for(info.name).model_fields
+    return {**options, "answer_extractor": wanted} if "answer_extractor" in takes else dict(options)
+
+
+def format_mismatch(environment: Environment[Any], builder: PromptBuilder) -> str | None:
+    """A warning when the prompt asks for one answer format and the environment reads another, else None."""
+    wanted = builder.answer_extractor
+    if wanted is None or not isinstance(environment, SingleTurnEnvironment):
+        return None
+    used = environment.extractor.name
+    if used == wanted or used in _READS_ANYTHING:
+        return None
+    return (
+        f"{environment.spec.id}: the prompt asks for answers that the extractor {wanted!r} reads, but the "
+        f"environment reads them with {used!r}; set answer_extractor to {wanted!r}"
+    )

@@ -1,0 +1,400 @@
+"""The entry points: evaluate a model in an environment, or run a whole configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from llenvs.core.environment import Environment
+from llenvs.core.errors import InvalidOption
+from llenvs.core.registry import make
+from llenvs.evaluation.config import EvaluationConfig
+from llenvs.evaluation.environment_building import format_mismatch, matching_options
+from llenvs.evaluation.interruption import EvaluationInterrupted
+from llenvs.evaluation.loggers import RunLogger, make_loggers
+from llenvs.evaluation.prepare import PreparedEnvironment, PreparedRun, choose_tasks, prepare_run
+from llenvs.evaluation.prompting import prompt_builder
+from llenvs.evaluation.resolved import resolved_environment, resolved_model, without_secrets
+from llenvs.evaluation.result import EvaluationResult, RunResult
+from llenvs.evaluation.rollout import Rollout
+from llenvs.evaluation.run import EvaluationRun, OnTrajectory, PlannedEnvironment
+from llenvs.evaluation.run_folder import RunFolder
+from llenvs.evaluation.runner import TrajectoryRunner
+from llenvs.evaluation.versions import run_versions
+from llenvs.inference.backend import Backend
+from llenvs.inference.loop import run_sync
+from llenvs.inference.prompts import PromptBuilder
+from llenvs.inference.sampling import SamplingParams
+
+T = TypeVar("T")
+LogSpec = str | Iterable[str | RunLogger] | None
+
+
+def run_evaluation(
+    environment: Environment[Any] | str,
+    backend: Backend,
+    *,
+    num_tasks: int | None = None,
+    task_indices: Sequence[int] | None = None,
+    repeats: int = 1,
+    sampling_params: SamplingParams | None = None,
+    system_prompt: Any = None,
+    prompt: Any = None,
+    batch_size: int | None = None,
+    max_steps: int | None = None,
+    seed: int = 0,
+    output_dir: str | Path | None = None,
+    resume: bool = True,
+    log: LogSpec = ("console",),
+    save_states: bool = False,
+    retry_errors: bool = True,
+    max_errors: int | None = None,
+    trajectory_timeout: float | None = None,
+    on_trajectory: Callable[[Rollout], None] | None = None,
+) -> EvaluationResult:
+    """Evaluate a model in an environment. Also works inside a running event loop (a notebook).
+
+    Args:
+        environment: an environment, or its address ``adapter/name``.
+        backend: the model; it is not closed.
+        num_tasks: evaluate the first so many tasks; None for all.
+        task_indices: evaluate these tasks instead.
+        repeats: attempts at each task, >= 1; more than one gives pass@k.
+        sampling_params: how to sample.
+        system_prompt: a name, a text or a mapping (`llenvs.inference.prompts.make_system_prompt`).
+        prompt: a whole prompt (`llenvs.inference.prompts.make_prompt`).
+        batch_size: trajectories in flight at once; None for ``backend.max_concurrency``.
+        max_steps: end an episode after so many actions, if it has not ended by itself.
+        seed: of every request and reset a seed is derived from it.
+        output_dir: the run folder; None keeps nothing on disk.
+        resume: go on with what `output_dir` holds; False refuses a folder that holds a run.
+        log: "console", "file", "wandb", or loggers; () for silence.
+        save_states: write every trajectory exactly beside its readable record.
+        retry_errors: try trajectories again that ended in an error in an earlier session.
+        max_errors: stop when more trajectories than this ended in an error.
+        trajectory_timeout: seconds after which a trajectory is given up as an error.
+        on_trajectory: called with each `Rollout` as it ends, on the event loop: keep it short.
+
+    Returns:
+        The figures. Trajectories are not kept in memory: read them with ``result.trajectories()``.
+
+    Raises:
+        BackendError: a fatal one (wrong key, unknown model), or the model cannot be reached at the start.
+        RunFolderError: `output_dir` is taken, damaged, or of another configuration.
+        TooManyErrors: see `max_errors`.
+        EvaluationInterrupted: Ctrl-C; what is done is kept.
+        LLEnvsError: an argument is wrong.
+    """
+    evaluation = _Evaluation(
+        environment,
+        backend,
+        num_tasks=num_tasks,
+        task_indices=task_indices,
+        repeats=repeats,
+        sampling_params=sampling_params,
+        system_prompt=system_prompt,
+        prompt=prompt,
+        batch_size=batch_size,
+        max_steps=max_steps,
+        seed=seed,
+        output_dir=output_dir,
+        resume=resume,
+        log=log,
+        save_states=save_states,
+        retry_errors=retry_errors,
+        max_errors=max_errors,
+        trajectory_timeout=trajectory_timeout,
+        on_trajectory=on_trajectory,
+    )
+    return _interruptible(evaluation, evaluation.execute())
+
+
+async def arun_evaluation(
+    environment: Environment[Any] | str,
+    backend: Backend,
+    *,
+    num_tasks: int | None = None,
+    task_indices: Sequence[int] | None = None,
+    repeats: int = 1,
+    sampling_params: SamplingParams | None = None,
+    system_prompt: Any = None,
+    prompt: Any = None,
+    batch_size: int | None = None,
+    max_steps: int | None = None,
+    seed: int = 0,
+    output_dir: str | Path | None = None,
+    resume: bool = True,
+    log: LogSpec = ("console",),
+    save_states: bool = False,
+    retry_errors: bool = True,
+    max_errors: int | None = None,
+    trajectory_timeout: float | None = None,
+    on_trajectory: Callable[[Rollout], None] | None = None,
+) -> EvaluationResult:
+    """`run_evaluation` for async code. Cancelled, it keeps what is done and lets the cancellation through."""
+    evaluation = _Evaluation(
+        environment,
+        backend,
+        num_tasks=num_tasks,
+        task_indices=task_indices,
+        repeats=repeats,
+        sampling_params=sampling_params,
+        system_prompt=system_prompt,
+        prompt=prompt,
+        batch_size=batch_size,
+        max_steps=max_steps,
+        seed=seed,
+        output_dir=output_dir,
+        resume=resume,
+        log=log,
+        save_states=save_states,
+        retry_errors=retry_errors,
+        max_errors=max_errors,
+        trajectory_timeout=trajectory_timeout,
+        on_trajectory=on_trajectory,
+    )
+    return await evaluation.execute()
+
+
+def run_config(
+    config: EvaluationConfig | PreparedRun | str | Path | Mapping[str, Any],
+    *,
+    resume: bool = True,
+    log: LogSpec = None,
+    on_trajectory: OnTrajectory | None = None,
+) -> RunResult:
+    """Run a whole configuration. Also works inside a running event loop (a notebook).
+
+    Args:
+        config: a configuration, what `load_config` takes, or what `prepare_run` gave (which is not closed).
+        resume: go on with what the run folder holds; False refuses a folder that holds a run.
+        log: takes the place of ``config.log``.
+        on_trajectory: called with label and `Rollout` as each ends, on the event loop: keep it short.
+
+    Raises:
+        ConfigError: with file, line and field.
+        BackendError, RunFolderError, TooManyErrors, EvaluationInterrupted: as `run_evaluation`.
+    """
+    own = not isinstance(config, PreparedRun)
+    prepared = config if isinstance(config, PreparedRun) else prepare_run(config)
+    try:
+        configured = _ConfiguredRun(prepared, resume=resume, log=log, on_trajectory=on_trajectory)
+        return _interruptible(configured, configured.execute())
+    finally:
+        if own:
+            prepared.close()
+
+
+async def arun_config(
+    config: EvaluationConfig | PreparedRun | str | Path | Mapping[str, Any],
+    *,
+    resume: bool = True,
+    log: LogSpec = None,
+    on_trajectory: OnTrajectory | None = None,
+) -> RunResult:
+    """`run_config` for async code. Cancelled, it keeps what is done and lets the cancellation through."""
+    own = not isinstance(config, PreparedRun)
+    prepared = config if isinstance(config, PreparedRun) else await asyncio.to_thread(prepare_run, config)
+    try:
+        return await _ConfiguredRun(prepared, resume=resume, log=log, on_trajectory=on_trajectory).execute()
+    finally:
+        if own:
+            await asyncio.to_thread(prepared.close)
+
+
+@dataclass
+class _Evaluation:
+    """The arguments of `run_evaluation`, and the run that comes of them."""
+
+    environment: Environment[Any] | str
+    backend: Backend
+    _: KW_ONLY
+    num_tasks: int | None
+    task_indices: Sequence[int] | None
+    repeats: int
+    sampling_params: SamplingParams | None
+    system_prompt: Any
+    prompt: Any
+    batch_size: int | None
+    max_steps: int | None
+    seed: int
+    output_dir: str | Path | None
+    resume: bool
+    log: LogSpec
+    save_states: bool
+    retry_errors: bool
+    max_errors: int | None
+    trajectory_timeout: float | None
+    on_trajectory: Callable[[Rollout], None] | None
+    run: EvaluationRun | None = None
+
+    async def execute(self) -> EvaluationResult:
+        if not isinstance(self.backend, Backend):
+            raise InvalidOption(
+                "backend", self.backend, "must be a Backend; make one with make_backend(name, ...)"
+            )
+        builder = prompt_builder(self.backend.model, self.system_prompt, self.prompt)
+        own = isinstance(self.environment, str)
+        environment = await asyncio.to_thread(self._environment, builder)
+        try:
+            loggers = make_loggers(self.log)
+            self.run = await asyncio.to_thread(self._plan, environment, builder, loggers)
+            (result,) = (await self.run.execute()).environments.values()
+            return result
+        finally:
+            if own:
+                await environment.aclose()
+
+    def _environment(self, builder: PromptBuilder) -> Environment[Any]:
+        if isinstance(self.environment, str):
+            return make(self.environment, **matching_options(self.environment, None, {}, builder))
+        return self.environment
+
+    def _plan(
+        self, environment: Environment[Any], builder: PromptBuilder, loggers: Sequence[RunLogger]
+    ) -> EvaluationRun:
+        runner = TrajectoryRunner(
+            environment,
+            self.backend,
+            sampling_params=self.sampling_params,
+            prompt=builder,
+            max_steps=self.max_steps,
+            seed=self.seed,
+            batch_size=self.batch_size,
+            trajectory_timeout=self.trajectory_timeout,
+        )
+        if isinstance(self.repeats, bool) or self.repeats < 1:
+            raise InvalidOption("repeats", self.repeats, "must be at least 1")
+        tasks = choose_tasks(environment, self.num_tasks, self.task_indices)
+        label = environment.spec.id
+        mismatch = format_mismatch(environment, builder)
+        on_trajectory = self.on_trajectory
+        config = {
+            "environments": [
+                {
+                    **resolved_environment(environment, label, builder, self.max_steps),
+                    **_amount(tasks, self.repeats),
+                }
+            ],
+            "model": resolved_model(self.backend, runner.sampling),
+            "seed": self.seed,
+            "batch_size": runner.batch_size,
+            "save_states": self.save_states,
+            "retry_errors": self.retry_errors,
+            "max_errors": self.max_errors,
+            "trajectory_timeout": self.trajectory_timeout,
+        }
+        return EvaluationRun(
+            [PlannedEnvironment(label, runner, tasks, self.repeats)],
+            batch_size=runner.batch_size,
+            folder=_open_folder(self.output_dir, config, [environment, self.backend], resume=self.resume),
+            loggers=loggers,
+            config=config,
+            save_states=self.save_states,
+            retry_errors=self.retry_errors,
+            max_errors=self.max_errors,
+            on_trajectory=None if on_trajectory is None else lambda label, rollout: on_trajectory(rollout),
+            notices=[] if mismatch is None else [mismatch],
+        )
+
+
+class _ConfiguredRun:
+    """A prepared configuration, and the run that comes of it."""
+
+    def __init__(
+        self, prepared: PreparedRun, *, resume: bool, log: LogSpec, on_trajectory: OnTrajectory | None
+    ) -> None:
+        self.prepared, self.resume, self.log, self.on_trajectory = prepared, resume, log, on_trajectory
+        self.run: EvaluationRun | None = None
+
+    async def execute(self) -> RunResult:
+        loggers = make_loggers(self.prepared.config.log if self.log is None else self.log)
+        self.run = await asyncio.to_thread(self._plan, loggers)
+        return await self.run.execute()
+
+    def _plan(self, loggers: Sequence[RunLogger]) -> EvaluationRun:
+        prepared, settings = self.prepared, self.prepared.config
+        backend = prepared.backend
+        if backend is None:
+            raise InvalidOption("config", "a run prepared without its backend", "cannot run; prepare it with one")
+        batch_size = settings.batch_size or backend.max_concurrency
+        planned = [
+            PlannedEnvironment(
+                each.label, self._runner(each, backend, batch_size), each.task_indices, each.repeats
+            )
+            for each in prepared.environments
+        ]
+        config = {
+            "environments": [_resolved(each) for each in prepared.environments],
+            "model": resolved_model(backend, prepared.sampling, prepared.backend_options),
+            "seed": settings.seed,
+            "batch_size": batch_size,
+            "log": list(settings.log),
+            "save_states": settings.save_states,
+            "retry_errors": settings.retry_errors,
+            "max_errors": settings.max_errors,
+            "trajectory_timeout": settings.trajectory_timeout,
+        }
+        made_with = [backend, *(each.environment for each in prepared.environments)]
+        return EvaluationRun(
+            planned,
+            batch_size=batch_size,
+            folder=_open_folder(settings.output_dir, config, made_with, resume=self.resume),
+            loggers=loggers,
+            config=config,
+            save_states=settings.save_states,
+            retry_errors=settings.retry_errors,
+            max_errors=settings.max_errors,
+            on_trajectory=self.on_trajectory,
+            notices=prepared.notices,
+        )
+
+    def _runner(self, each: PreparedEnvironment, backend: Backend, batch_size: int) -> TrajectoryRunner:
+        return TrajectoryRunner(
+            each.environment,
+            backend,
+            sampling_params=self.prepared.sampling,
+            prompt=each.prompt_builder,
+            max_steps=each.max_steps,
+            seed=self.prepared.config.seed,
+            batch_size=batch_size,
+            trajectory_timeout=self.prepared.config.trajectory_timeout,
+        )
+
+
+def _resolved(each: PreparedEnvironment) -> dict[str, Any]:
+    return {
+        **resolved_environment(each.environment, each.label, each.prompt_builder, each.max_steps),
+        "options": without_secrets(each.options),
+        **_amount(each.task_indices, each.repeats),
+    }
+
+
+def _amount(task_indices: Sequence[int], repeats: int) -> dict[str, Any]:
+    whole = isinstance(task_indices, range)
+    return {
+        "num_tasks": len(task_indices),
+        "task_indices": str(task_indices) if whole else list(task_indices),
+        "repeats": repeats,
+    }
+
+
+def _open_folder(
+    output_dir: str | Path | None, config: Mapping[str, Any], made_with: Sequence[object], *, resume: bool
+) -> RunFolder | None:
+    if output_dir is None:
+        return None
+    return RunFolder.open(output_dir, config, run_versions(made_with), resume=resume)
+
+
+def _interruptible(owner: _Evaluation | _ConfiguredRun, coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        return run_sync(coroutine)
+    except KeyboardInterrupt:
+        run = owner.run
+        if run is None:
+            raise
+        raise EvaluationInterrupted(run.done, run.total, run.output_dir) from None

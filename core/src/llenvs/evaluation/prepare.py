@@ -1,0 +1,327 @@
+"""From a configuration to what runs: everything is built and checked before the first request."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from llenvs.core.environment import Environment
+from llenvs.core.errors import (
+    AdapterNotInstalled,
+    InvalidOption,
+    LLEnvsError,
+    TaskIndexOutOfRange,
+    UnknownAdapter,
+    UnknownBackend,
+    UnknownEnvironment,
+    UnknownName,
+    UnknownOption,
+)
+from llenvs.core.options import parse_options
+from llenvs.core.registry import environment_registry
+from llenvs.evaluation.config import EnvironmentConfig, EvaluationConfig, load_config
+from llenvs.evaluation.environment_building import format_mismatch, matching_options
+from llenvs.evaluation.prompting import prompt_spec
+from llenvs.evaluation.yaml_source import Key
+from llenvs.inference.backend import Backend
+from llenvs.inference.backends import backend_class, make_backend
+from llenvs.inference.errors import BackendError
+from llenvs.inference.prompts import PromptBuilder, detect_profile
+from llenvs.inference.sampling import SamplingParams
+
+
+@dataclass(frozen=True)
+class PreparedEnvironment:
+    """One environment of a run, built.
+
+    Attributes:
+        label: what the results call it.
+        environment: the environment.
+        task_indices: the tasks to run.
+        repeats: attempts at each.
+        max_steps: the run's own limit on actions, or None.
+        prompt_builder: makes the messages.
+        options: what the environment was built with.
+    """
+
+    label: str
+    environment: Environment[Any]
+    task_indices: Sequence[int]
+    repeats: int = 1
+    max_steps: int | None = None
+    prompt_builder: PromptBuilder = field(default_factory=PromptBuilder)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def num_trajectories(self) -> int:
+        """Tasks times repeats."""
+        return len(self.task_indices) * self.repeats
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that is ready. `close` frees the environments and the backend; it is a context manager.
+
+    Attributes:
+        config: what it was made from.
+        environments: in the order of the configuration.
+        backend: None when it was prepared without.
+        model: name of the model ("" when the backend's default is not known without building it).
+        sampling: sampling parameters.
+        backend_options: what the backend is built with.
+        notices: what a person should know before it runs.
+    """
+
+    config: EvaluationConfig
+    environments: tuple[PreparedEnvironment, ...]
+    backend: Backend | None
+    model: str
+    sampling: SamplingParams
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+    @property
+    def num_trajectories(self) -> int:
+        """Of all environments."""
+        return sum(each.num_trajectories for each in self.environments)
+
+    def close(self) -> None:
+        """Free everything; twice is fine."""
+        for each in self.environments:
+            each.environment.close()
+        if self.backend is not None:
+            self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def prepare_run(
+    config: EvaluationConfig | str | Path | Mapping[str, Any], *, with_backend: bool = True
+) -> PreparedRun:
+    """Build and check everything that `config` names.
+
+    Args:
+        config: a configuration, or what `load_config` takes.
+        with_backend: False checks the backend's options without building it (which may load a model).
+
+    Raises:
+        ConfigError: with the line and the field.
+        BackendError: the backend cannot be made (a missing key).
+    """
+    if not isinstance(config, EvaluationConfig):
+        config = load_config(config)
+    sampling, options = _model_options(config)
+    name = config.model.model or ""
+    environments: list[PreparedEnvironment] = []
+    notices: list[str] = []
+    backend: Backend | None = None
+    try:
+        for position, entry in enumerate(config.environments):
+            environments.append(_environment(config, position, entry, name, notices))
+        _check_labels(config, environments)
+        if with_backend:
+            backend = _backend(config, options)
+            if backend.model != name:
+                profile = detect_profile(backend.model)
+                environments = [
+                    replace(each, prompt_builder=PromptBuilder(each.prompt_builder.spec, profile))
+                    for each in environments
+                ]
+    except BaseException:
+        for each in environments:
+            each.environment.close()
+        raise
+    return PreparedRun(
+        config,
+        tuple(environments),
+        backend,
+        name if backend is None else backend.model,
+        sampling,
+        options,
+        tuple(notices),
+    )
+
+
+# -- environments -----------------------------------------------------------------------------------------
+
+
+def _environment(
+    config: EvaluationConfig, position: int, entry: EnvironmentConfig, model: str, notices: list[str]
+) -> PreparedEnvironment:
+    key: Key = ("environments", position)
+    builder = _prompt(config, entry, key, model)
+    try:
+        options = matching_options(entry.name, entry.adapter, entry.environment_options, builder)
+        environment = environment_registry.get(entry.name, entry.adapter, **options)
+    except LLEnvsError as error:
+        raise _environment_error(config, key, entry, error) from None
+    mismatch = format_mismatch(environment, builder)
+    if mismatch is not None:
+        notices.append(mismatch)
+    try:
+        tasks = choose_tasks(
+            environment,
+            config.num_tasks if entry.num_tasks is None else entry.num_tasks,
+            entry.task_indices,
+        )
+    except LLEnvsError as error:
+        environment.close()
+        raise config.error((*key, "task_indices"), str(error)) from None
+    return PreparedEnvironment(
+        entry.label or environment.spec.id,
+        environment,
+        tasks,
+        config.repeats if entry.repeats is None else entry.repeats,
+        config.max_steps if entry.max_steps is None else entry.max_steps,
+        builder,
+        options,
+    )
+
+
+def choose_tasks(
+    environment: Environment[Any], num_tasks: int | None, task_indices: Sequence[int] | None
+) -> Sequence[int]:
+    """The tasks to run: those of `task_indices`, or the first `num_tasks`, or all.
+
+    Raises:
+        TaskIndexOutOfRange: an index is not in ``0 <= i < len(environment)``, or there is no task.
+        InvalidOption: an index occurs twice, or `num_tasks` is under 1 or given together with `task_indices`.
+    """
+    size = len(environment)
+    if task_indices is None:
+        if num_tasks is not None and (isinstance(num_tasks, bool) or num_tasks < 1):
+            raise InvalidOption("num_tasks", num_tasks, "must be at least 1")
+        if size < 1:
+            raise TaskIndexOutOfRange(None, size, environment.spec.id)
+        return range(size if num_tasks is None else min(num_tasks, size))
+    if num_tasks is not None:
+        raise InvalidOption("num_tasks", num_tasks, "cannot be given together with task_indices")
+    tasks = task_indices if isinstance(task_indices, range) else tuple(task_indices)
+    ends = (tasks[0], tasks[-1]) if isinstance(tasks, range) and tasks else tasks
+    for index in ends:
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < size:
+            raise TaskIndexOutOfRange(index, size, environment.spec.id)
+    if not tasks:
+        raise InvalidOption("task_indices", task_indices, "must hold at least one index")
+    if len(set(tasks)) != len(tasks):
+        twice = next(i for i in tasks if tasks.count(i) > 1)
+        raise InvalidOption("task_indices", twice, "occurs twice; for several attempts use repeats")
+    return tasks
+
+
+def _environment_error(
+    config: EvaluationConfig, key: Key, entry: EnvironmentConfig, error: LLEnvsError
+) -> LLEnvsError:
+    match error:
+        case UnknownAdapter() | AdapterNotInstalled():
+            return config.error((*key, "name" if entry.adapter is None else "adapter"), str(error))
+        case UnknownEnvironment():
+            return config.error((*key, "name"), str(error))
+        case UnknownOption():
+            place: Key = ("options", error.name) if error.name in entry.options else (error.name,)
+            own = [name for name in EnvironmentConfig.model_fields if name != "options"]
+            known = UnknownOption(error.name, [*error.valid, *own], f"llenvs info {_address(entry)} lists them")
+            return config.error((*key, *place), str(known))
+        case InvalidOption():
+            dotted = error.field.rpartition(": ")[2]
+            parts: Key = tuple(int(part) if part.isdecimal() else part for part in dotted.split("."))
+            if parts and parts[0] in entry.options:
+                parts = ("options", *parts)
+            text = f"{error.problem}, got {error.value!r}" + (f"; valid: {error.valid}" if error.valid else "")
+            return config.error((*key, *parts), text)
+        case UnknownName():
+            guess = next((k for k, v in entry.environment_options.items() if v == error.name), None)
+            return config.error((*key, *(() if guess is None else (guess,))), str(error))
+        case _:
+            return config.error(key, str(error))
+
+
+def _address(entry: EnvironmentConfig) -> str:
+    return entry.name if entry.adapter is None else f"{entry.adapter}/{entry.name}"
+
+
+def _prompt(config: EvaluationConfig, entry: EnvironmentConfig, key: Key, model: str) -> PromptBuilder:
+    own = entry.system_prompt is not None
+    field_key: Key = (*key, "system_prompt") if own else ("system_prompt",)
+    if not own and config.system_prompt is None and config.prompt is not None:
+        field_key = ("prompt",)
+    try:
+        spec = prompt_spec(entry.system_prompt if own else config.system_prompt, config.prompt)
+        builder = PromptBuilder(spec, detect_profile(model))
+        builder.explain()  # slots without a value show here
+    except LLEnvsError as error:
+        raise config.error(field_key, str(error)) from None
+    return builder
+
+
+def _check_labels(config: EvaluationConfig, environments: Sequence[PreparedEnvironment]) -> None:
+    first: dict[str, int] = {}
+    for position, each in enumerate(environments):
+        if each.label in first:
+            raise config.error(
+                ("environments", position),
+                f"is called {each.label!r} like environments[{first[each.label]}]; give one of them a label",
+            )
+        first[each.label] = position
+
+
+# -- the model --------------------------------------------------------------------------------------------
+
+
+def _model_options(config: EvaluationConfig) -> tuple[SamplingParams, dict[str, Any]]:
+    """Sampling parameters and backend options, checked by name."""
+    try:
+        cls = backend_class(config.model.backend)
+    except LLEnvsError as error:
+        raise config.error(("model", "backend"), str(error)) from None
+    parameters = inspect.signature(cls).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    sampling = config.model.sampling.model_dump(exclude_unset=True)
+    options: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    for name, value in config.model.other_options.items():
+        if name in parameters:
+            options[name] = value
+        elif name in SamplingParams.model_fields:
+            if name in sampling:
+                raise config.error(("model", name), "is given here and under sampling")
+            beside[name] = value
+        elif takes_any:
+            options[name] = value
+        else:
+            valid = [*(n for n in parameters), *SamplingParams.model_fields, "backend", "sampling"]
+            raise config.error(("model", name), str(UnknownOption(name, list(dict.fromkeys(valid)))))
+    if config.model.model is not None:
+        options["model"] = config.model.model
+    try:
+        return parse_options(SamplingParams, {**sampling, **beside}), options
+    except InvalidOption as error:
+        place: Key = ("model", error.field) if error.field in beside else ("model", "sampling", error.field)
+        raise config.error(place, str(error).partition(": ")[2]) from None
+
+
+def _backend(config: EvaluationConfig, options: Mapping[str, Any]) -> Backend:
+    try:
+        return make_backend(config.model.backend, **options)
+    except BackendError:
+        raise
+    except UnknownBackend as error:
+        raise config.error(("model", "backend"), str(error)) from None
+    except UnknownOption as error:
+        raise config.error(("model", error.name), str(error)) from None
+    except InvalidOption as error:
+        parts: Key = tuple(error.field.split("."))
+        text = str(error).partition(": ")[2]
+        raise config.error(parts if parts[0] == "model" else ("model", *parts), text) from None
+    except LLEnvsError as error:
+        raise config.error(("model",), str(error)) from None

@@ -1,0 +1,137 @@
+"""One finished rollout: a trajectory and how it ended."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from llenvs.core.environment import EnvironmentSpec
+from llenvs.core.errors import LLEnvsError
+from llenvs.core.generation import FinishReason, Usage
+from llenvs.core.message import ChatMessage
+from llenvs.core.trajectory import Trajectory
+
+_TRACEBACK_LINES = 12
+
+
+class ScorerFailed(LLEnvsError):
+    """An environment gave a reward that is no finite number, or none where its success depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutError:
+    """Why a rollout has no score.
+
+    Attributes:
+        type: name of the exception's class.
+        message: its text.
+        traceback: the last lines of the traceback for an exception nobody foresaw, else "".
+    """
+
+    type: str
+    message: str
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException) -> RolloutError:
+        """From an exception."""
+        tail = ""
+        if not isinstance(error, LLEnvsError | TimeoutError):
+            lines = "".join(traceback.format_exception(error)).splitlines()
+            tail = "\n".join(lines[-_TRACEBACK_LINES:])
+        return cls(type(error).__name__, str(error), tail)
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A trajectory with its outcome.
+
+    Attributes:
+        task_index, repeat: which task, which attempt at it.
+        seed: what the environment was reset with.
+        trajectory: the steps taken, each with the generation behind its action (exact token ids and logprobs
+            where the backend gives them); None when the environment could not even be reset.
+        requests: for each step the messages that were sent for it.
+        success: as the environment declares it; None when it declares none or `error` is set.
+        signals: per signal the sum of its numbers over the steps.
+        error: why there is no score, or None.
+        seconds: from reset to the end.
+        cut_off: the runner's own `max_steps` ended it.
+    """
+
+    task_index: int
+    repeat: int
+    seed: int
+    trajectory: Trajectory | None
+    requests: tuple[tuple[ChatMessage, ...], ...] = ()
+    success: bool | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
+    error: RolloutError | None = None
+    seconds: float = 0.0
+    cut_off: bool = False
+
+    @property
+    def reward(self) -> float:
+        """Total reward of the trajectory; of an errored rollout, of the steps taken."""
+        return 0.0 if self.trajectory is None else self.trajectory.total_reward
+
+    @property
+    def num_turns(self) -> int:
+        """Actions taken."""
+        return 0 if self.trajectory is None else len(self.trajectory)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost of all generations."""
+        if self.trajectory is None:
+            return Usage()
+        return sum((t.generation.usage for t in self.trajectory if t.generation is not None), Usage())
+
+    @property
+    def length_limited(self) -> bool:
+        """Whether a generation ended at its token limit."""
+        return self.trajectory is not None and any(
+            t.generation is not None and t.generation.finish_reason is FinishReason.LENGTH for t in self.trajectory
+        )
+
+
+def judge(spec: EnvironmentSpec, trajectory: Trajectory) -> bool | None:
+    """Whether the environment declares success: some step's success signal reached the threshold.
+
+    None when it declares none. An episode that ended without the signal did not succeed.
+
+    Raises:
+        ScorerFailed: a reward is not finite, or the last success signal has no number.
+    """
+    for step, transition in enumerate(trajectory):
+        if not math.isfinite(transition.rewards.total):
+            broken = next(
+                s for s in transition.rewards if s.reward is not None and not math.isfinite(s.reward * s.weight)
+            )
+            raise ScorerFailed(f"{spec.id}: signal {broken.name!r} of step {step} is {broken.reward}")
+    if spec.success_signal is None or not len(trajectory):
+        return None if spec.success_signal is None else False
+    if any(spec.is_success(t.rewards) for t in trajectory):
+        return True
+    last = trajectory.transitions[-1].rewards.by_name(spec.success_signal)
+    if last is not None and (last.reward is None or not math.isfinite(last.reward)):
+        said = last.metadata.get("error") or last.feedback
+        raise ScorerFailed(
+            f"{spec.id}: signal {last.name!r} could not be computed" + (f": {said}" if said else "")
+        )
+    return False
+
+
+def signal_sums(trajectory: Trajectory) -> dict[str, float]:
+    """Per signal the sum of its finite numbers over the steps."""
+    sums: dict[str, float] = {}
+    for transition in trajectory:
+        for signal in transition.rewards:
+            if signal.reward is not None and math.isfinite(signal.reward):
+                sums[signal.name] = sums.get(signal.name, 0.0) + signal.reward
+    return sums
