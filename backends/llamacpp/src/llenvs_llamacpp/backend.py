@@ -1,0 +1,334 @@
+"""The backend for llama.cpp, embedded in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import os
+import random
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from llenvs.core.errors import InvalidOption, LLEnvsError
+from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
+from llenvs.inference.backend import Backend
+from llenvs.inference.errors import UnsupportedFeature
+from llenvs.inference.loop import PerLoop, run_sync
+from llenvs.inference.request import Capabilities, GenerationRequest
+from llenvs.inference.sampling import SamplingParams
+from llenvs_llamacpp.client import NAME, EngineClient
+from llenvs_llamacpp.completion import SEEDS, Sample, completion_body, repeat_sample, stream_samples
+from llenvs_llamacpp.model_file import DEFAULT_MODEL, locate_model, named_model
+from llenvs_llamacpp.prompt import RenderedPrompt, render
+from llenvs_llamacpp.schema import try_schema
+from llenvs_llamacpp.server import EmbeddedServer, ServerSettings
+from llenvs_llamacpp.split_characters import Vocabulary, distribution_of, read_vocabulary
+
+if TYPE_CHECKING:
+    from llenvs.core.message import ChatMessage
+
+_FINISH = {"eos": FinishReason.STOP, "word": FinishReason.STOP, "limit": FinishReason.LENGTH}
+
+
+class LlamaCppBackend(Backend):
+    """A GGUF model run by llama.cpp inside this process.
+
+    The engine is loaded at the first request (or by `check`). `slots` requests generate at once, the rest wait in
+    order; cancelling a request frees its slot. A generation has the exact ids of its prompt and completion, and
+    logprobs of the model's raw distribution (before temperature, truncation and grammar).
+
+    What a request leaves open is taken from `sampling`, and what that leaves open too is the model's own
+    distribution: temperature 1, no top_k, top_p or min_p, no penalties, generation until the model ends its
+    turn or the context is full. (llama.cpp's own defaults truncate; they are never used.) The order is that of
+    transformers and vLLM: penalties, temperature, top_k, top_p, min_p. The same seed gives the same text, also
+    beside other requests; without one a seed is drawn, and noted in ``metadata["seed"]``. Penalties count the
+    last 64 tokens, the prompt's included (``extra={"repeat_last_n": ...}``).
+
+    Args:
+        model: path of a GGUF file. None: the file named by the environment variable LLENVS_MODEL, else the small
+            default model SmolLM2-135M-Instruct, which is fetched once (see `llenvs_llamacpp.model_file`).
+        n_ctx: tokens of context of each request, prompt and answer together; None: what the model was trained
+            with, at most 4096.
+        slots: requests that generate at once, >= 1. Each slot holds memory for `n_ctx` tokens.
+        threads: that compute; None: the cores of this machine, at most 8 (see `llenvs_llamacpp.threads`).
+        chat_template: Jinja text that replaces the model's own chat template.
+        sampling: defaults for what a request leaves open.
+        parse_special: whether the text of a control token inside a message's content becomes that token, as it
+            does in llama.cpp's own chat API. By default it stays text, so that content cannot end its turn.
+        max_concurrency: requests under way at once from one event loop, some of them rendered and waiting for a
+            slot; None: twice the slots.
+        timeout: seconds to wait for the next piece of an answer, a slot included; None: for ever.
+        verbosity: of llama.cpp's log on stderr, 0 (silent) to 5.
+        engine: further parameters of the engine by name, attributes of ``xllamacpp.CommonParams``.
+
+    Errors on use: `ModelNotFound` (no such file, no GGUF), `EngineUnavailable` (library missing, model does not
+    load), `ContextOverflow`, `BadRequest` (a grammar or schema that cannot be used).
+    """
+
+    name: ClassVar[str] = NAME
+    capabilities = Capabilities(
+        logprobs=True,
+        max_top_logprobs=1000,
+        token_ids=True,
+        prefix=True,
+        seed=True,
+        native_n=True,
+        top_k=True,
+        min_p=True,
+        penalties=True,
+        grammar=True,
+        json_schema=True,
+    )
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        n_ctx: int | None = None,
+        slots: int = 4,
+        threads: int | None = None,
+        chat_template: str | None = None,
+        sampling: SamplingParams | None = None,
+        parse_special: bool = False,
+        max_concurrency: int | None = None,
+        timeout: float | None = None,
+        verbosity: int = 0,
+        engine: Mapping[str, Any] | None = None,
+    ) -> None:
+        for option, value in {
+            "n_ctx": n_ctx,
+            "slots": slots,
+            "threads": threads,
+            "max_concurrency": max_concurrency,
+        }.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidOption(option, value, "must be a whole number of at least 1")
+        named = named_model(model)
+        concurrency = max_concurrency or 2 * slots
+        super().__init__(named.stem if named else Path(DEFAULT_MODEL.filename).stem, max_concurrency=concurrency)
+        self._named = model
+        self._sampling = sampling or SamplingParams()
+        self._parse_special = parse_special
+        self._timeout = timeout
+        self._settings = ServerSettings(
+            n_ctx=n_ctx,
+            slots=slots,
+            threads=threads,
+            chat_template=chat_template,
+            http_threads=concurrency + 8,
+            verbosity=verbosity,
+            engine=dict(engine or {}),
+        )
+        self._starting = threading.Lock()
+        self._server: EmbeddedServer | None = None
+        self._pid = os.getpid()
+        self._clients: PerLoop[EngineClient] = PerLoop(self._new_client)
+        self._turns: PerLoop[asyncio.Semaphore] = PerLoop(lambda: asyncio.Semaphore(self.max_concurrency))
+        self._tried_schemas: set[str] = set()
+        self._vocabulary: Vocabulary | None = None
+        _backends.add(self)
+
+    # -- the engine ---------------------------------------------------------------------------------------
+
+    @property
+    def server(self) -> EmbeddedServer:
+        """The running engine, started now if need be (0.3 s for the default model).
+
+        Raises:
+            ModelNotFound, EngineUnavailable: it cannot be.
+        """
+        if self._pid != os.getpid():  # after a fork: the parent's engine has no threads here
+            self._starting = threading.Lock()
+            self._server = None
+            self._pid = os.getpid()
+        with self._starting:
+            if self._server is None:
+                self._server = EmbeddedServer(locate_model(self._named), self.model, self._settings)
+            return self._server
+
+    @property
+    def base_url(self) -> str:
+        """Address of the engine's OpenAI-style API, ``http://127.0.0.1:<port>/v1``; starts it. See `api_key`."""
+        return f"{self.server.url}/v1"
+
+    @property
+    def api_key(self) -> str:
+        """The key that requests to `base_url` must carry; starts the engine."""
+        return self.server.api_key
+
+    async def check(self) -> None:
+        """Load the model. Raises what a request would."""
+        await self._client()
+
+    async def aclose(self) -> None:
+        """Stop the engine; requests under way fail with `ConnectionFailed`. A later request starts it again."""
+        await self._clients.aclose(EngineClient.aclose)
+        if self._pid == os.getpid():
+            with self._starting:
+                server, self._server = self._server, None
+            if server is not None:
+                await asyncio.to_thread(server.stop)
+
+    async def _client(self) -> EngineClient:
+        if self._server is None or self._pid != os.getpid():
+            await asyncio.to_thread(lambda: self.server)
+        return self._clients.get()
+
+    def _new_client(self) -> EngineClient:
+        server = self.server
+        return EngineClient(server.url, server.api_key, self._timeout)
+
+    # -- tokens and prompts -------------------------------------------------------------------------------
+
+    async def arender(self, request: GenerationRequest) -> RenderedPrompt:
+        """The prompt of `request` as the model reads it, text and ids, prefix included. Generates nothing."""
+        self.capabilities.check(request, self.name)
+        return await self._render(await self._client(), request.messages, request.prefix)
+
+    def render(self, request: GenerationRequest) -> RenderedPrompt:
+        """`arender` for code without a loop."""
+        return run_sync(self.arender(request))
+
+    def tokenize(self, text: str) -> tuple[int, ...]:
+        """Ids of `text`, control tokens written out in it taken as text, nothing added."""
+
+        async def ask() -> tuple[int, ...]:
+            client = await self._client()
+            body = {"content": text, "add_special": False, "parse_special": False}
+            return tuple((await client.post("/tokenize", body))["tokens"])
+
+        return run_sync(ask())
+
+    def detokenize(self, token_ids: Sequence[int]) -> str:
+        """Text of `token_ids`, control tokens written out."""
+
+        async def ask() -> str:
+            client = await self._client()
+            text: str = (await client.post("/detokenize", {"tokens": list(token_ids)}))["content"]
+            return text
+
+        return run_sync(ask())
+
+    async def _render(self, client: EngineClient, messages: Sequence[ChatMessage], prefix: str) -> RenderedPrompt:
+        kept_apart = None if self._parse_special else self.server.control_text
+        return await render(client.post, messages, prefix, kept_apart)
+
+    # -- generation ---------------------------------------------------------------------------------------
+
+    async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
+        request_sampling = request.sampling.with_defaults(self._sampling)
+        if request_sampling.reasoning_effort is not None:
+            raise UnsupportedFeature(self.name, "reasoning_effort")
+        seed = request_sampling.seed
+        seed = random.getrandbits(31) if seed is None else seed % SEEDS
+        async with self._turns.get():
+            client = await self._client()
+            prompt = await self._render(client, request.messages, request.prefix)
+            body = completion_body(request, request_sampling, prompt.token_ids)
+            if request.json_schema is not None:
+                await self._try_schema(client, request.json_schema)
+            generations: list[Generation] = []
+            while len(generations) < n:
+                first = (seed + len(generations)) % SEEDS
+                count = min(n - len(generations), self._settings.slots)
+                samples = await stream_samples(client, {**body, "seed": first}, count)
+                for number, sample in enumerate(samples):
+                    generations.append(
+                        await self._generation(
+                            client, sample, prompt, body, (first + number) % SEEDS, bool(generations)
+                        )
+                    )
+            return generations
+
+    async def _generation(
+        self,
+        client: EngineClient,
+        sample: Sample,
+        prompt: RenderedPrompt,
+        body: Mapping[str, Any],
+        seed: int,
+        prompt_was_counted: bool,
+    ) -> Generation:
+        if not sample.complete:
+            sample = await self._completed(client, sample, body, seed)
+        ids = tuple(sample.token_ids[position] for position in range(sample.length))
+        logprobs = None
+        if "n_probs" in body:
+            logprobs = await self._logprobs(client, sample, prompt.token_ids, ids, body["n_probs"])
+        last = sample.last
+        metadata: dict[str, Any] = {"seed": seed}
+        if last.get("stopping_word"):
+            metadata["stop"] = last["stopping_word"]
+        if last.get("truncated"):
+            metadata["context_full"] = True
+        return Generation(
+            text=sample.text,
+            finish_reason=_FINISH.get(last.get("stop_type", ""), FinishReason.UNKNOWN),
+            usage=Usage(
+                prompt_tokens=0 if prompt_was_counted else int(last["tokens_evaluated"]),
+                completion_tokens=len(ids),
+                cached_tokens=0 if prompt_was_counted else int(last.get("timings", {}).get("cache_n", 0)),
+            ),
+            prompt_token_ids=prompt.token_ids,
+            completion_token_ids=ids,
+            logprobs=logprobs,
+            model=self.model,
+            latency=sample.seconds,
+            metadata=metadata,
+        )
+
+    async def _completed(self, client: EngineClient, sample: Sample, body: Mapping[str, Any], seed: int) -> Sample:
+        if self._vocabulary is None:
+            self._vocabulary = await read_vocabulary(client, self.server.n_vocab)
+        ids = self._vocabulary.left_out(sample)
+        if ids is None:
+            return await repeat_sample(client, body, sample, seed)
+        sample.token_ids = ids
+        return sample
+
+    async def _logprobs(
+        self, client: EngineClient, sample: Sample, prompt: Sequence[int], ids: Sequence[int], wanted: int
+    ) -> tuple[TokenLogprob, ...]:
+        entries = []
+        for position, token in enumerate(ids):
+            entry = sample.probabilities.get(position)
+            if entry is None:
+                before = [*prompt, *ids[:position]]
+                entry = await distribution_of(client, before, token, wanted, self.server.n_vocab)
+            entries.append(_logprob(entry))
+        return tuple(entries)
+
+    async def _try_schema(self, client: EngineClient, schema: Mapping[str, Any]) -> None:
+        key = json.dumps(schema, sort_keys=True, default=str)
+        if key not in self._tried_schemas:
+            await try_schema(client, schema)
+            self._tried_schemas.add(key)
+
+
+def _logprob(entry: Mapping[str, Any]) -> TokenLogprob:
+    top = tuple((_spelled(each), float(each["logprob"])) for each in entry["top_logprobs"])
+    return TokenLogprob(_spelled(entry), float(entry["logprob"]), int(entry["id"]), top)
+
+
+def _spelled(entry: Mapping[str, Any]) -> str:
+    return bytes(entry["bytes"]).decode("utf-8", "replace")
+
+
+_backends: weakref.WeakSet[LlamaCppBackend] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    # an engine that is stopped by the interpreter's end waits up to 30 s for requests under way
+    for backend in list(_backends):
+        if backend._server is not None and backend._pid == os.getpid():
+            try:
+                backend.close()
+            except (LLEnvsError, RuntimeError):
+                continue
+
+
+atexit.register(_close_all)
