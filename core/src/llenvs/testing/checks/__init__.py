@@ -1,0 +1,45 @@
+"""The checks, in the order in which they are made."""
+
+from llenvs.testing.check import Check
+from llenvs.testing.checks import (
+    declaration,
+    encoding,
+    episode,
+    lifecycle,
+    replay,
+    resetting,
+    rewards,
+    secrecy,
+    statelessness,
+)
+
+CHECKS: tuple[Check, ...] = (
+    lifecycle.create,
+    resetting.reset,
+    resetting.task_index,
+    resetting.reset_options,
+    episode.episode,
+    episode.bookkeeping,
+    encoding.encoding,
+    resetting.reset_by_task,
+    resetting.reset_by_seed,
+    statelessness.step_pure,
+    statelessness.step_repeatable,
+    statelessness.old_states,
+    statelessness.threads,
+    statelessness.async_twins,
+    encoding.json_round_trip,
+    replay.second_instance,
+    replay.second_process,
+    episode.terminal_states,
+    episode.wrong_arguments,
+    episode.odd_actions,
+    rewards.signals,
+    rewards.rewards_recomputed,
+    rewards.success,
+    declaration.spec,
+    declaration.unknown_options,
+    secrecy.hidden_stays_hidden,
+    lifecycle.quiet,
+    lifecycle.close_twice,
+)
