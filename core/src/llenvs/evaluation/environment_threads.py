@@ -54,6 +54,6 @@ class EnvironmentThreads:
     def _contained(self, function: Callable[[], T]) -> T:
         try:
             return function()
-        except (SystemExit, StopIteration) as error:
-            # the one would end the event loop, the other cannot pass through a future
+        except (SystemExit, StopIteration, asyncio.CancelledError) as error:
+            # in the event loop these would mean: end the loop, nothing (and a hang), the run is cancelled
             raise UpstreamFailed(self._environment.spec.id, "stepping", error) from error

@@ -120,7 +120,7 @@ class EvaluationRun:
                 async with aclosing(run_bounded(self._attempts(), self._one, self._batch_size)) as attempts:
                     async for _ in attempts:
                         pass
-            return await asyncio.to_thread(self._finish)
+            return self._finish(await asyncio.to_thread(self.result))
         except BaseException as error:
             self._stopped(error)
             raise
@@ -224,8 +224,7 @@ class EvaluationRun:
         }
         return RunResult(figures, wall, path)
 
-    def _finish(self) -> RunResult:
-        result = self.result()
+    def _finish(self, result: RunResult) -> RunResult:
         if self._folder is not None:
             self._folder.write_summary(result.to_dict())
         self._loggers.finish(result)
@@ -240,7 +239,7 @@ class EvaluationRun:
             reason = f"stopped by {type(error).__name__}"
         hint = resume_hint(self.output_dir)
         self._loggers.notice(f"{reason} after {self.done} of {self.total} trajectories; {hint}")
-        self._finish()
+        self._finish(self.result())
 
 
 class _Loggers:
