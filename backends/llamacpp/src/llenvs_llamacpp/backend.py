@@ -220,15 +220,15 @@ class LlamaCppBackend(Backend):
     # -- generation ---------------------------------------------------------------------------------------
 
     async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
-        request_sampling = request.sampling.with_defaults(self._sampling)
-        if request_sampling.reasoning_effort is not None:
+        sampling = request.sampling.with_defaults(self._sampling)
+        if sampling.reasoning_effort is not None:
             raise UnsupportedFeature(self.name, "reasoning_effort")
-        seed = request_sampling.seed
+        seed = sampling.seed
         seed = random.getrandbits(31) if seed is None else seed % SEEDS
         async with self._turns.get():
             client = await self._client()
             prompt = await self._render(client, request.messages, request.prefix)
-            body = completion_body(request, request_sampling, prompt.token_ids)
+            body = completion_body(request, sampling, prompt.token_ids)
             if request.json_schema is not None:
                 await self._try_schema(client, request.json_schema)
             generations: list[Generation] = []
@@ -237,11 +237,16 @@ class LlamaCppBackend(Backend):
                 count = min(n - len(generations), self._settings.slots)
                 samples = await stream_samples(client, {**body, "seed": first}, count)
                 for number, sample in enumerate(samples):
-                    generations.append(
-                        await self._generation(
-                            client, sample, prompt, body, (first + number) % SEEDS, bool(generations)
-                        )
+                    generation = await self._generation(
+                        client,
+                        sample,
+                        prompt,
+                        body,
+                        sampling.logprobs,
+                        (first + number) % SEEDS,
+                        bool(generations),
                     )
+                    generations.append(generation)
             return generations
 
     async def _generation(
@@ -250,6 +255,7 @@ class LlamaCppBackend(Backend):
         sample: Sample,
         prompt: RenderedPrompt,
         body: Mapping[str, Any],
+        logprobs_wanted: int | None,
         seed: int,
         prompt_was_counted: bool,
     ) -> Generation:
@@ -257,8 +263,8 @@ class LlamaCppBackend(Backend):
             sample = await self._completed(client, sample, body, seed)
         ids = tuple(sample.token_ids[position] for position in range(sample.length))
         logprobs = None
-        if "n_probs" in body:
-            logprobs = await self._logprobs(client, sample, prompt.token_ids, ids, body["n_probs"])
+        if logprobs_wanted is not None:
+            logprobs = await self._logprobs(client, sample, prompt.token_ids, ids, logprobs_wanted)
         last = sample.last
         metadata: dict[str, Any] = {"seed": seed}
         if last.get("stopping_word"):
@@ -299,7 +305,7 @@ class LlamaCppBackend(Backend):
             if entry is None:
                 before = [*prompt, *ids[:position]]
                 entry = await distribution_of(client, before, token, wanted, self.server.n_vocab)
-            entries.append(_logprob(entry))
+            entries.append(_logprob(entry, wanted))
         return tuple(entries)
 
     async def _try_schema(self, client: EngineClient, schema: Mapping[str, Any]) -> None:
@@ -309,8 +315,8 @@ class LlamaCppBackend(Backend):
             self._tried_schemas.add(key)
 
 
-def _logprob(entry: Mapping[str, Any]) -> TokenLogprob:
-    top = tuple((_spelled(each), float(each["logprob"])) for each in entry["top_logprobs"])
+def _logprob(entry: Mapping[str, Any], wanted: int) -> TokenLogprob:
+    top = tuple((_spelled(each), float(each["logprob"])) for each in entry["top_logprobs"][:wanted])
     return TokenLogprob(_spelled(entry), float(entry["logprob"]), int(entry["id"]), top)
 
 

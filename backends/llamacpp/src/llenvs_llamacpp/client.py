@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from llenvs.inference.errors import (
@@ -59,7 +59,7 @@ class EngineClient:
             raise _refusal(response.status_code, response.text)
         return response.json()
 
-    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """The chunks of a streamed answer. Leaving the iteration early closes the connection, on which the server
         stops generating."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,18 +116,19 @@ async def stream_samples(client: EngineClient, body: Mapping[str, Any], n: int) 
     started = time.perf_counter()
     samples = [Sample() for _ in range(n)]
     texts: list[list[str]] = [[] for _ in range(n)]
-    async for chunk in client.stream("/completion", {**body, "n": n}):
-        index = chunk["index"]
-        sample = samples[index]
-        texts[index].append(chunk["content"])
-        first = chunk["tokens_predicted"] - len(chunk["tokens"])
-        for offset, token in enumerate(chunk["tokens"]):
-            sample.token_ids[first + offset] = token
-        for offset, entry in enumerate(chunk.get("completion_probabilities", ())):
-            sample.probabilities[first + offset] = entry
-        if chunk["stop"]:
-            sample.last = chunk
-            sample.seconds = time.perf_counter() - started
+    async with aclosing(client.stream("/completion", {**body, "n": n})) as chunks:
+        async for chunk in chunks:
+            index = chunk["index"]
+            sample = samples[index]
+            texts[index].append(chunk["content"])
+            first = chunk["tokens_predicted"] - len(chunk["tokens"])
+            for offset, token in enumerate(chunk["tokens"]):
+                sample.token_ids[first + offset] = token
+            for offset, entry in enumerate(chunk.get("completion_probabilities", ())):
+                sample.probabilities[first + offset] = entry
+            if chunk["stop"]:
+                sample.last = chunk
+                sample.seconds = time.perf_counter() - started
     for sample, parts in zip(samples, texts, strict=True):
         if not sample.last:
             raise ProviderFailed(NAME, "the stream ended before the generation did")
