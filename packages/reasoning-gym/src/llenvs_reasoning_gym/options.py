@@ -7,7 +7,7 @@ import functools
 import typing
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from llenvs.core.options import SingleTurnOptions
 from llenvs_reasoning_gym.catalogue import COMPOSITE, WITHOUT_CURRICULUM
@@ -128,6 +128,7 @@ def _dataclass_fields(cls: Any, skip: tuple[str, ...] = ()) -> dict[str, Any]:
             info = Field(default_factory=each.default_factory, description=description)
         elif each.default is not dataclasses.MISSING:
             info = Field(each.default, description=description)
+            annotation = _admitting(annotation, each.default)
         else:
             info = Field(description=description)
         fields[each.name] = (annotation, info)
@@ -141,6 +142,15 @@ def _annotation(hint: Any) -> Any:
     if typing.get_origin(hint) is tuple and len(items) == 1:
         return tuple.__class_getitem__((items[0], ...))  # the upstream writes tuple[str] for any number of them
     return hint
+
+
+def _admitting(annotation: Any, default: Any) -> Any:
+    """`annotation`, widened where the upstream's own default does not fit it (an int field with default 0.2)."""
+    try:
+        TypeAdapter(annotation).validate_python(default)
+    except ValidationError:
+        return annotation | type(default)
+    return annotation
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,16 +11,18 @@ from typing import Any
 
 @contextmanager
 def repeatable(seed: int) -> Iterator[None]:
-    """Within it, the global generators of `random` and numpy start from `seed`, and asking the operating system
-    for a seed gives `seed`.
+    """Within it, the global generators of `random` and numpy start from `seed`, and so does every other source
+    of randomness (asking for a seed, the operating system's random bytes).
 
     list_functions draws from the global `random`; programs stored in codeio draw from it and from numpy's, and
-    some reseed them. Changes the whole process: for the worker, which serves one request at a time.
+    some reseed them or use `secrets`. The clock keeps running: a few programs of codeio read it. Changes the
+    whole process: for the worker, which serves one request at a time.
     """
     import numpy as np
 
     seed %= 1 << 32
     reseed, new_generator = random.seed, np.random.default_rng
+    bytes_source = random.Random(seed)
 
     def seeded(a: Any = None, version: int = 2) -> None:
         reseed(seed if a is None else a, version)
@@ -27,12 +30,19 @@ def repeatable(seed: int) -> Iterator[None]:
     def generator(given: Any = None) -> Any:
         return new_generator(seed if given is None else given)
 
-    random.seed = seeded
-    np.random.default_rng = generator  # type: ignore[assignment]
+    replacements: list[tuple[Any, str, Any]] = [
+        (random, "seed", seeded),
+        (np.random, "default_rng", generator),
+        (os, "urandom", bytes_source.randbytes),
+        (random, "_urandom", bytes_source.randbytes),
+    ]
+    originals = [getattr(module, name) for module, name, _ in replacements]
     reseed(seed)
     np.random.seed(seed)
     try:
+        for module, name, replacement in replacements:
+            setattr(module, name, replacement)
         yield
     finally:
-        random.seed = reseed
-        np.random.default_rng = new_generator
+        for (module, name, _), original in zip(replacements, originals, strict=True):
+            setattr(module, name, original)

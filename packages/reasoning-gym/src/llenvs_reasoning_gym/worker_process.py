@@ -20,7 +20,8 @@ import signal
 import sys
 from typing import Any, BinaryIO
 
-from llenvs.core.encoding import dumps, loads
+from llenvs.core.encoding import dumps, encode, loads
+from llenvs.core.errors import EncodingFailed
 from llenvs_reasoning_gym.catalogue import COMPOSITE
 from llenvs_reasoning_gym.confinement import confine
 from llenvs_reasoning_gym.dataset import LocalDataset
@@ -73,7 +74,8 @@ class Service:
         # word_ladder shortens itself for good when one item cannot be made
         dataset.upstream.size = dataset.recipe.config["size"]
         with repeatable(dataset.recipe.config["seed"] + index):
-            return dataset.entry(index)
+            entry = dataset.entry(index)
+        return entry if codeio is None else _plain(entry)
 
 
 def _codeio(dataset: LocalDataset) -> Any:
@@ -81,6 +83,18 @@ def _codeio(dataset: LocalDataset) -> Any:
     if dataset.recipe.name == COMPOSITE:
         return dataset.upstream.datasets.get("codeio")
     return dataset.upstream if dataset.recipe.name == "codeio" else None
+
+
+def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+    """`entry` with what its program returned as text where it is no plain data (scoring uses the answer alone)."""
+    metadata = dict(entry["metadata"])
+    for name in ("input_data", "output_data"):
+        if name in metadata:
+            try:
+                encode(metadata[name])
+            except EncodingFailed:
+                metadata[name] = str(metadata[name])
+    return {**entry, "metadata": metadata}
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
