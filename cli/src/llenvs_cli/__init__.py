@@ -1,0 +1,1 @@
+"""The command `llenvs`: a thin layer over the core for people at a terminal."""

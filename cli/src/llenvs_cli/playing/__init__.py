@@ -1,0 +1,1 @@
+"""Playing: a person in the place of the model."""

@@ -1,0 +1,1 @@
+"""What commands show: environments, chats, rewards and results."""
