@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from llenvs import __version__
@@ -82,7 +83,7 @@ def test_an_error_with_a_file_names_it(capsys):
     def command() -> None:
         open("/nowhere/at/all", encoding="utf-8").close()
 
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(typer.Exit) as caught:
         command()
     assert caught.value.exit_code == failures.REFUSED
     assert capsys.readouterr().err == "Error: /nowhere/at/all: No such file or directory\n"

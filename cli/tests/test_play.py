@@ -227,6 +227,8 @@ def test_control_c_ends_with_status_130(terminal):
     session = terminal("play", "toy/lock")
     session.read_until("> ")
     session.process.send_signal(signal.SIGINT)
+    # A signal between the prompt and readline's wait is only noticed with the next key.
+    session.send("\r")
     session.read_until("Left after 0 steps, reward so far 0.")
     session.read_until("Interrupted.")
     assert session.wait() == 130
