@@ -31,9 +31,9 @@ class Sums(Environment):
         self.order_of_a_set = order_of_a_set
 
     def _start(self, task_index, seed, options):
-        names = {"ann", "bob", "cy", "dee", "eve"}
+        names = {"ann", "bob", "cy", "dee", "eve", "flo", "gus", "hal", "ida", "jo", "kim", "lou"}
         names = list(names) if self.order_of_a_set else sorted(names)
-        prompt = f"{names[0]} has {task_index}, {names[1]} has 2. Together?"
+        prompt = f"{names} have {task_index} and 2. Together?"
         return Start(Observation(prompt), {"sum": task_index + 2})
 
     def _advance(self, state, action):

@@ -441,10 +441,9 @@ def _decode_ndarray(content: Any, depth: int) -> Any:
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"shape {shape} of {name} does not fit {len(data)} bytes")
     flat = np.frombuffer(data, dtype=dtype) if data else np.empty(0, dtype=dtype)
-    array = flat.reshape(shape).copy()
-    if dtype.kind == "U":
-        array.tolist()  # raises now, not at first use, for bytes that are no Unicode
-    return array
+    if dtype.kind == "U" and np.any(np.frombuffer(data, dtype=f"{dtype.byteorder}u4") > sys.maxunicode):
+        raise ValueError("text with code points that do not exist")  # numpy would make impossible strings of them
+    return flat.reshape(shape).copy()
 
 
 def _decode_scalar(content: Any, depth: int) -> Any:
