@@ -1,0 +1,30 @@
+"""The runtime "venv": the server in an environment of its own, with the adapter and the Python that it needs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from llenvs.container.runtimes.local import Interpreter, LocalRuntime
+from llenvs.container.sandbox_plan import plan_sandbox
+from llenvs.container.sandboxes import open_sandbox
+from llenvs.container.uv import clean_environment
+from llenvs.core.errors import InvalidOption
+
+
+class VenvRuntime(LocalRuntime):
+    """Starts servers in the sandbox of their adapter. Making one is not part of the start timeout."""
+
+    @contextlib.contextmanager
+    def _interpreter(self, environment: Mapping[str, Any]) -> Iterator[Interpreter]:
+        adapter = environment.get("adapter")
+        if not isinstance(adapter, str):
+            raise InvalidOption("adapter", adapter, "must be given for runtime 'venv', which installs it")
+        plan = plan_sandbox(adapter, python=self._config.python, packages=self._config.packages)
+        with open_sandbox(plan) as (sandbox, lock_fd):
+            variables = clean_environment(os.environ)
+            variables["VIRTUAL_ENV"] = str(sandbox.path)
+            variables["PATH"] = f"{sandbox.interpreter.parent}{os.pathsep}{variables.get('PATH', os.defpath)}"
+            yield Interpreter(str(sandbox.interpreter), variables, hold_fds=(lock_fd,))

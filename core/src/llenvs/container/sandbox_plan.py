@@ -1,0 +1,169 @@
+"""What goes into a sandbox: the server, one adapter, and the Python that the adapter's metadata asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from llenvs.core.errors import InvalidOption, UnknownAdapter
+from llenvs.core.registry import CATALOGUE, ENTRY_POINT_GROUP, environment_registry
+
+_FORMAT = 1
+"""Part of the digest; to be counted up when sandboxes are made in another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A distribution in a sandbox.
+
+    Attributes:
+        name: of the distribution.
+        folder: its source folder, installed editable; None for a release.
+        requirement: what to install when there is no folder, e.g. ``llenvs-core==0.1.0``.
+    """
+
+    name: str
+    folder: Path | None
+    requirement: str
+
+    @property
+    def arguments(self) -> list[str]:
+        """What ``uv pip install`` is given for it."""
+        return [self.requirement] if self.folder is None else ["--editable", str(self.folder)]
+
+    def __str__(self) -> str:
+        return self.requirement if self.folder is None else f"{self.name} (editable)"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPlan:
+    """What a sandbox is made from; equal plans share one.
+
+    Attributes:
+        adapter: its name.
+        parts: the core, the server, and the adapter, which is the last.
+        packages: extra requirements; those that name a distribution override what the parts ask for.
+        python: the version that was asked for ("3.12", or an interpreter's path); None for the adapter's choice.
+        workspace: the workspace of the parts that are editable, whose ``[tool.uv]`` settings hold; None without.
+    """
+
+    adapter: str
+    parts: tuple[Part, ...]
+    packages: tuple[str, ...]
+    python: str | None
+    workspace: Path | None
+
+    @property
+    def name(self) -> str:
+        """Name of the sandbox: the adapter and a digest of all that decides what is in it."""
+        content = {
+            "format": _FORMAT,
+            "platform": [sys.platform, platform.machine()],
+            "parts": [[*part.arguments, _read(part.folder)] for part in self.parts],
+            "packages": self.packages,
+            # without a choice of the user the host's version is preferred, so it is part of the outcome
+            "python": self.python or f"as declared, {sys.version_info.major}.{sys.version_info.minor} first",
+            "workspace": _read(self.workspace),
+        }
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return f"{self.adapter}-{digest[:12]}"
+
+    @property
+    def overrides(self) -> list[str]:
+        """Those of `packages` that name a distribution."""
+        return [package for package in self.packages if _distribution_name(package) is not None]
+
+
+def plan_sandbox(adapter: str, *, python: str | None = None, packages: Sequence[str] = ()) -> SandboxPlan:
+    """Plan the sandbox of `adapter`.
+
+    From a source checkout (the core is installed editable) it holds the workspace's own packages, editable; else
+    the releases that are installed here, and of an adapter that is not, the one that fits them.
+
+    Args:
+        adapter: name of an adapter, of this project or installed here.
+        python: version or path of the Python to use instead of what the adapter's metadata asks for.
+        packages: extra requirements, e.g. ``["reasoning-gym==0.1.23"]``; paths of wheels and folders are allowed.
+
+    Raises:
+        UnknownAdapter, InvalidOption.
+    """
+    adapter = str(adapter).replace("-", "_")
+    for i, package in enumerate(packages):
+        if not package.strip() or package.lstrip().startswith("-"):
+            raise InvalidOption(f"container.packages.{i}", package, "is no requirement", valid="name==version")
+    workspace = _workspace()
+    parts = (
+        _part("llenvs-core", workspace, "core"),
+        _part("llenvs-container", workspace, "container"),
+        _adapter_part(adapter, workspace),
+    )
+    return SandboxPlan(adapter, parts, tuple(packages), python, workspace)
+
+
+def _adapter_part(adapter: str, workspace: Path | None) -> Part:
+    if adapter in CATALOGUE:
+        extra = CATALOGUE[adapter]
+        return _part(f"llenvs-{extra}", workspace, f"packages/{extra}")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name.replace("-", "_") == adapter and point.dist is not None:
+            return _part(point.dist.name, workspace, "")
+    known = sorted({*environment_registry.adapters(), *CATALOGUE})
+    raise UnknownAdapter(adapter, known, "list them with: llenvs list")
+
+
+def _part(name: str, workspace: Path | None, member: str) -> Part:
+    try:
+        installed = distribution(name)
+    except PackageNotFoundError:
+        folder = workspace / member if workspace is not None and member else None
+        return Part(name, folder if folder is not None and (folder / "pyproject.toml").exists() else None, name)
+    return Part(name, editable_folder(installed), f"{name}=={installed.version}")
+
+
+def editable_folder(installed: Distribution) -> Path | None:
+    """The source folder of an editable install; None for any other (``direct_url.json``, PEP 610)."""
+    text = installed.read_text("direct_url.json")
+    if text is None:
+        return None
+    found = json.loads(text)
+    url = urlsplit(found.get("url", ""))
+    if url.scheme != "file" or not found.get("dir_info", {}).get("editable"):
+        return None
+    return Path(unquote(url.path))
+
+
+def _workspace() -> Path | None:
+    """Root of the uv workspace that the core is installed from, if it is editable."""
+    folder = editable_folder(distribution("llenvs-core"))
+    for candidate in () if folder is None else folder.parents:
+        text = _read(candidate)
+        if text is not None and "workspace" in tomllib.loads(text).get("tool", {}).get("uv", {}):
+            return candidate
+    return None
+
+
+def _read(folder: Path | None) -> str | None:
+    """The text of the ``pyproject.toml`` in `folder`; it decides what an editable install brings along."""
+    try:
+        return None if folder is None else (folder / "pyproject.toml").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def _distribution_name(requirement: str) -> str | None:
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return None  # a path or a bare URL: installed, overrides nothing
