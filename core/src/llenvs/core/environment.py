@@ -223,19 +223,7 @@ class Environment(ABC, Generic[HiddenT]):
 
     def compute_rewards(self, state: State[HiddenT], action: Action, next_state: State[HiddenT]) -> SignalBundle:
         """The signals of a step already taken; equal to those that `step` gave."""
-        signals = tuple(self._signals(state, action, next_state))
-        if not self._reward_functions:
-            return SignalBundle(signals)
-        added = tuple(f(state, action, next_state) for f in self._reward_functions)
-        taken = {s.name for s in signals}.intersection(s.name for s in added)
-        if taken:
-            raise InvalidOption(
-                "extra_rewards",
-                sorted(taken)[0],
-                f"the name of a reward function must differ from the signals of {self.spec.id} "
-                f"({', '.join(s.name for s in signals)})",
-            )
-        return SignalBundle(signals + added)
+        return self._bundled(tuple(self._signals(state, action, next_state)), state, action, next_state)
 
     def close(self) -> None:
         """Free what the environment holds. May be called twice; nothing else may be called afterwards."""
@@ -271,6 +259,23 @@ class Environment(ABC, Generic[HiddenT]):
         """The benchmark's own signals for a step."""
 
     # -- the rest -----------------------------------------------------------------------------------------
+
+    def _bundled(
+        self, signals: tuple[Signal, ...], state: State[HiddenT], action: Action, next_state: State[HiddenT]
+    ) -> SignalBundle:
+        """The environment's own `signals` and those of the reward functions."""
+        if not self._reward_functions:
+            return SignalBundle(signals)
+        added = tuple(f(state, action, next_state) for f in self._reward_functions)
+        taken = {s.name for s in signals}.intersection(s.name for s in added)
+        if taken:
+            raise InvalidOption(
+                "extra_rewards",
+                sorted(taken)[0],
+                f"the name of a reward function must differ from the signals of {self.spec.id} "
+                f"({', '.join(s.name for s in signals)})",
+            )
+        return SignalBundle(signals + added)
 
     def _check_step(self, state: State[HiddenT], action: Action) -> None:
         if not isinstance(action, Action):

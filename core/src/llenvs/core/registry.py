@@ -94,17 +94,25 @@ class EnvironmentRegistry:
         found, name = self._find(name, adapter)
         return found.describe(name)
 
-    def get(self, name: str, adapter: str | None = None, **options: Any) -> Environment[Any]:
+    def get(
+        self, name: str, adapter: str | None = None, *, container: Any = None, **options: Any
+    ) -> Environment[Any]:
         """Build an environment.
 
         Args:
             name: the environment's name, or ``adapter/name``.
             adapter: may be left out when `name` holds it, or when one installed adapter alone has the name.
+            container: behind a server instead of in this process: a `ContainerConfig`, a mapping of its fields, or
+                the name of a runtime ("process", "venv", ...).
             options: of the environment; see ``llenvs info adapter/name``.
 
         Raises:
             UnknownAdapter, AdapterNotInstalled, UnknownEnvironment, UnknownOption, InvalidOption.
         """
+        if container is not None:
+            from llenvs.container.create import create_container_environment
+
+            return create_container_environment({"name": name, "adapter": adapter, **options}, container)
         found, name = self._find(name, adapter)
         info = found.info(name)
         parsed = parse_options(found.options_for(name), options, info.id)

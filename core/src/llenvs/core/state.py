@@ -15,6 +15,17 @@ HiddenT = TypeVar("HiddenT")
 
 @record
 @dataclass(frozen=True, slots=True)
+class SealedHidden:
+    """Hidden state that its server alone can read (see `ContainerConfig.seal`).
+
+    `data` is encrypted and authenticated together with the rest of the state, so that neither can be changed.
+    """
+
+    data: bytes
+
+
+@record
+@dataclass(frozen=True, slots=True)
 class StateMetadata:
     """Where in its episode a state stands.
 
