@@ -2,8 +2,8 @@
 
 A record is for people and their scripts: strict JSON, UTF-8, one object a line, with the prompts, the responses
 and what came of them. A number that JSON lacks is written as the text "NaN", "Infinity" or "-Infinity" (`float`
-reads it). Hidden state is not in it. The exact trajectory, with token ids and states, is added under ``trajectory``
-when the run asks for it.
+reads it). Hidden state is not in it. The exact trajectory, with token ids and states, is added under
+``trajectory`` when the run asks for it.
 """
 
 from __future__ import annotations

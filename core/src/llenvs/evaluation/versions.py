@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
 from typing import Any
@@ -13,7 +14,18 @@ def run_versions(objects: Iterable[object]) -> dict[str, Any]:
     """Time, Python, platform, and the versions of the distributions that the classes of `objects` come from,
     of what these require, and of LLEnvs."""
     modules = {cls.__module__.partition(".")[0] for each in objects for cls in type(each).__mro__}
-    by_module = packages_distributions()
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": platform.platform(),
+        "distributions": dict(_distributions(frozenset(modules))),
+    }
+
+
+@functools.cache  # what is installed does not change under a running process, and looking is slow
+def _distributions(modules: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    by_module = _distributions_by_module()
     names = {"llenvs-core"}
     for module in modules - {"builtins", "abc", "typing", "__main__"}:
         names.update(by_module.get(module, ()))
@@ -24,13 +36,12 @@ def run_versions(objects: Iterable[object]) -> dict[str, Any]:
                 found[each] = version(each)
             except PackageNotFoundError:
                 continue
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "platform": platform.platform(),
-        "distributions": dict(sorted(found.items())),
-    }
+    return tuple(sorted(found.items()))
+
+
+@functools.cache
+def _distributions_by_module() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 def _requirements(name: str) -> list[str]:
