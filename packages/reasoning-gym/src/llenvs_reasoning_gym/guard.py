@@ -50,13 +50,17 @@ class Refused(Exception):
     """Text that is not handed on; `str()` says why."""
 
 
-def check_answer(dataset: str, answer: str, entry: Mapping[str, Any]) -> None:
-    """Raise `Refused` unless the scorer of `dataset` can be given `answer`."""
+def check_answer(dataset: str, answer: str, entry: Mapping[str, Any], *, integrals: bool = False) -> None:
+    """Raise `Refused` unless the scorer of `dataset` can be given `answer`.
+
+    `integrals`: whether an unevaluated ``Integral(f, x)`` may stand in an expression. The integration scorers
+    differentiate the answer, so the question wrapped in Integral would be right.
+    """
     if dataset in LITERAL:
         if answer.strip() != _text(entry["answer"]).strip():  # equal text is right as it is, and not evaluated
             _check_literal(answer)
     elif dataset in EXPRESSION:
-        _check_expression(answer, _variables(dataset, entry))
+        _check_expression(answer, _variables(dataset, entry), integrals)
 
 
 def check_entry(dataset: str, entry: Mapping[str, Any]) -> None:
@@ -96,9 +100,9 @@ def _check_literal(text: str) -> None:
         raise Refused(f"not a Python literal ({type(error).__name__})") from None
 
 
-def _check_expression(text: str, variables: Set[str]) -> None:
+def _check_expression(text: str, variables: Set[str], integrals: bool = False) -> None:
     _check_length(text)
-    _check_code(_sympy_code(text, variables), variables, _OPERATORS)
+    _check_code(_sympy_code(text, variables), variables, _OPERATORS, integrals)
 
 
 def _sympy_code(text: str, variables: Set[str]) -> str:
@@ -129,10 +133,12 @@ def _sympy_names() -> dict[str, Any]:
 _names: dict[str, Any] = {}
 
 
-def _check_code(code: str, variables: Set[str], operators: tuple[type[ast.operator], ...]) -> None:
+def _check_code(
+    code: str, variables: Set[str], operators: tuple[type[ast.operator], ...], integrals: bool = False
+) -> None:
     try:
         tree = ast.parse(code.strip(), mode="eval")
-        _Bounds(variables, operators).of(tree.body)
+        _Bounds(variables, operators, integrals).of(tree.body)
     except (SyntaxError, ValueError, ArithmeticError, MemoryError, RecursionError) as error:
         raise Refused(f"not an expression ({type(error).__name__})") from None
 
@@ -140,9 +146,10 @@ def _check_code(code: str, variables: Set[str], operators: tuple[type[ast.operat
 class _Bounds:
     """An upper bound of the absolute log2 of every number in an expression; None for what holds a symbol."""
 
-    def __init__(self, variables: Set[str], operators: tuple[type[ast.operator], ...]) -> None:
+    def __init__(self, variables: Set[str], operators: tuple[type[ast.operator], ...], integrals: bool) -> None:
         self.variables = variables
         self.operators = operators
+        self.integrals = integrals
 
     def of(self, node: ast.expr) -> float | None:
         bits = self._of(node)
@@ -203,6 +210,9 @@ class _Bounds:
                 return self.of(number)
             case "Rational", [top, bottom]:
                 return self._operation(ast.Div(), self.of(top), self.of(bottom))
+            case "Integral", [integrand, ast.Name(id=variable)] if self.integrals and variable in self.variables:
+                self.of(integrand)
+                return None
         if name not in _FUNCTIONS | _EXPONENTIALS | _FACTORIALS or not 1 <= len(args) <= 2:
             raise Refused(f"{name} is no function of an expression")
         bounds = [self.of(arg) for arg in args]

@@ -42,8 +42,8 @@ class ReasoningGymOptions(SingleTurnOptions):
     )
     repair_scorers: bool = Field(
         True,
-        description="Correct the three scorers that pay for wrong answers (game_of_life_halting, "
-        "complex_arithmetic, puzzle24). False gives the upstream's value.",
+        description="Correct the scorers that pay for wrong answers (game_of_life_halting, complex_arithmetic, "
+        "puzzle24, and the integrations for an unevaluated Integral). False gives the upstream's value.",
     )
     time_limit: float = Field(
         10.0,

@@ -42,12 +42,14 @@ def score(dataset: Any, name: str, answer: str | None, entry: Mapping[str, Any],
         name: its name in the upstream.
         answer: what was extracted from the response; None for nothing.
         entry: the item, as the dataset gave it.
-        repair: whether to correct the scorers in `REPAIRED`.
+        repair: whether to correct the scorers in `REPAIRED`, and to refuse an unevaluated integral as an answer
+            where the item's own answer holds none.
     """
     try:
         check_entry(name, entry)
         if name in EXECUTING and answer is not None and answer.strip():
-            check_answer(name, answer, entry)
+            integrals = not repair or "Integral(" in entry["answer"]
+            check_answer(name, answer, entry, integrals=integrals)
         if name == "decimal_arithmetic":
             # as in the thread that made the item: its generator sets the precision
             decimal.getcontext().prec = dataset.config.precision
