@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 READMES = sorted(
-    p for p in ROOT.glob("**/*.md") if not {".venv", ".nox", "node_modules", "site"} & set(p.relative_to(ROOT).parts)
+    p
+    for p in ROOT.glob("**/*.md")
+    if not {".venv", ".nox", "node_modules", "site"} & set(p.relative_to(ROOT).parts)
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
