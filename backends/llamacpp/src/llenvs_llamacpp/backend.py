@@ -48,6 +48,9 @@ class LlamaCppBackend(Backend):
     beside other requests; without one a seed is drawn, and noted in ``metadata["seed"]``. Penalties count the
     last 64 tokens, the prompt's included (``extra={"repeat_last_n": ...}``).
 
+    A process made by fork starts an engine of its own; it must end as the workers of multiprocessing do, by
+    ``os._exit``, since the parent's engine would be waited for.
+
     Args:
         model: path of a GGUF file. None: the file named by the environment variable LLENVS_MODEL, else the small
             default model SmolLM2-135M-Instruct, which is fetched once (see `llenvs_llamacpp.model_file`).
