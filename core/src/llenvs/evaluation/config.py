@@ -214,6 +214,13 @@ def _with_variables(value: Any, key: Key, source: ConfigSource) -> Any:
 def _config_error(error: ValidationError, source: ConfigSource) -> ConfigError:
     """The first problem, in the order of the file."""
     problems = error.errors(include_url=False)
+    places = [problem["loc"] for problem in problems]
+    # A list with a broken item is also called too short: the item is what to say.
+    problems = [
+        problem
+        for problem in problems
+        if not any(len(p) > len(problem["loc"]) and p[: len(problem["loc"])] == problem["loc"] for p in places)
+    ]
 
     def line(problem: Any) -> int:
         return source.error(tuple(problem["loc"]), "").line or 0

@@ -36,6 +36,7 @@ class WandbLogger(RunLogger):
         self._run: Any = None
         self._last = 0.0
         self._newest: Progress | None = None
+        self._logged = -1
 
     def start(self, run: RunStart) -> None:
         """Begin a run, its configuration attached."""
@@ -56,7 +57,7 @@ class WandbLogger(RunLogger):
         """Log the last figures and write the summary: ``<label>/<figure>``."""
         if self._run is None:
             return
-        if self._newest is not None:
+        if self._newest is not None and self._newest.done != self._logged:
             self._log(self._newest)
         for label, figures in result.environments.items():
             for name in ("success_rate", "mean_reward", "error_rate", "num_done", "num_errors", "mean_turns"):
@@ -84,4 +85,5 @@ class WandbLogger(RunLogger):
             "tokens_per_second": progress.tokens_per_second,
         }
         kept = {k: v for k, v in figures.items() if v is not None and math.isfinite(v)}
-        self._run.log(kept, step=progress.done)
+        self._run.log(kept, step=progress.done, commit=True)
+        self._logged = progress.done

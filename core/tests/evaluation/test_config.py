@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from llenvs.core import Adapter, EnvironmentInfo, SingleTurnOptions, environment_registry
+from llenvs.evaluation import (
+    ConfigError,
+    EvaluationConfig,
+    load_config,
+    prepare_run,
+    read_trajectories,
+    run_config,
+)
+from llenvs.evaluation.yaml_source import parse_yaml
+from llenvs.inference import SamplingParams
+
+MISSION = """\
+environments:
+  - name: leg_counting
+    adapter: reasoning_gym
+    size: 100
+    answer_extractor: tag_based
+model:
+  backend: openai
+  model: gpt-4o
+system_prompt: general_reasoning
+output_dir: ./results
+"""
+
+
+class AdditionOptions(SingleTurnOptions):
+    size: int = 10
+    level: int = 1
+
+
+@pytest.fixture(autouse=True)
+def sums(addition: Any) -> Iterator[list[Any]]:
+    """An adapter of the tests; gives the environments it made."""
+    made: list[Any] = []
+
+    class Sums(Adapter):
+        name: ClassVar[str] = "sums"
+        options = AdditionOptions
+
+        def list_environments(self) -> list[EnvironmentInfo]:
+            return [EnvironmentInfo("addition", "sums"), EnvironmentInfo("subtraction", "sums")]
+
+        def create(self, name: str, options: Any) -> Any:
+            environment = addition(options.size, answer_extractor=options.answer_extractor)
+            made.append(environment)
+            return environment
+
+    environment_registry.register(Sums())
+    yield made
+    environment_registry._registered.pop("sums")
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def problem(tmp_path: Path, text: str, **options: Any) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        prepare_run(load_config(write(tmp_path, text), **options)).close()
+    return caught.value
+
+
+# -- what works -------------------------------------------------------------------------------------------
+
+
+def test_the_yaml_of_the_mission_is_read_as_written(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, MISSION))
+    (environment,) = config.environments
+    assert (environment.name, environment.adapter) == ("leg_counting", "reasoning_gym")
+    assert environment.environment_options == {"size": 100, "answer_extractor": "tag_based"}
+    assert (config.model.backend, config.model.model) == ("openai", "gpt-4o")
+    assert (config.system_prompt, config.output_dir) == ("general_reasoning", Path("results"))
+    assert (config.repeats, config.seed, config.log, config.num_tasks) == (1, 0, ("console",), None)
+
+
+def test_a_configuration_runs(tmp_path: Path, sums: list[Any]) -> None:
+    path = write(
+        tmp_path,
+        f"""\
+        environments:
+          - name: addition
+            adapter: sums
+            size: 4
+            num_tasks: 3
+          - {{name: sums/addition, label: more, task_indices: [1, 5], repeats: 2}}
+        model: {{backend: scripted, script: "<answer>2</answer>", temperature: 0.5, sampling: {{max_tokens: 9}}}}
+        system_prompt: general_reasoning
+        seed: 3
+        log: file
+        output_dir: {tmp_path}/run
+        """,
+    )
+    result = run_config(path)
+    assert [each.closed for each in sums] == [1, 1]
+    assert {label: (r.num_done, r.success_rate) for label, r in result.environments.items()} == {
+        "test/addition": (3, 1 / 3),
+        "more": (4, 1 / 2),
+    }
+    assert result.macro_success_rate == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert result.complete
+    records = list(read_trajectories(tmp_path / "run"))
+    assert len(records) == 7
+    assert {r["environment"] for r in records} == {"test/addition", "more"}
+    assert [r["task_index"] for r in result.environments["more"].trajectories()].count(5) == 2
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert (summary["num_done"], list(summary["environments"])) == (7, ["test/addition", "more"])
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["model"]["sampling"] == {"max_tokens": 9, "temperature": 0.5}
+    assert config["environments"][0]["options"] == {"size": 4, "answer_extractor": "tag_based"}
+    assert run_config(path).to_dict()["environments"]["more"]["num_done"] == 4
+
+
+def test_short_forms_and_overrides(tmp_path: Path) -> None:
+    path = write(tmp_path, "environments: sums/addition\nmodel: {backend: scripted, script: a}\nnum_tasks: 5\n")
+    config = load_config(path, overrides={"num_tasks": 2, "model.model": "m", "log": "console, file"})
+    assert [each.name for each in config.environments] == ["sums/addition"]
+    assert (config.num_tasks, config.log) == (2, ("console", "file"))
+    with prepare_run(config) as prepared:
+        (each,) = prepared.environments
+        assert (each.label, list(each.task_indices), each.num_trajectories) == ("test/addition", [0, 1], 2)
+        assert prepared.model == "m"
+        assert prepared.backend is not None
+        assert prepared.backend.model == "m"
+    assert load_config(config.model_dump(exclude_unset=True)).model_dump() == config.model_dump()
+
+
+def test_sampling_may_stand_beside_the_model(tmp_path: Path) -> None:
+    path = write(tmp_path, "environments: sums/addition\nmodel: {backend: scripted, max_tokens: 5, stop: x}\n")
+    with prepare_run(path, with_backend=False) as prepared:
+        assert prepared.sampling == SamplingParams(max_tokens=5, stop=("x",))
+        assert prepared.backend is None
+        assert (prepared.model, prepared.backend_options) == ("", {})
+
+
+def test_the_prompt_decides_how_answers_are_read_unless_told_otherwise(tmp_path: Path, sums: list[Any]) -> None:
+    text = "environments: [{name: sums/addition%s}]\nmodel: {backend: scripted}\nsystem_prompt: math_boxed\n"
+    with prepare_run(write(tmp_path, text % "")) as prepared:
+        assert prepared.environments[0].environment.extractor.name == "boxed"  # type: ignore[attr-defined]
+        assert prepared.notices == ()
+    with prepare_run(write(tmp_path, text % ", answer_extractor: tag_based")) as prepared:
+        assert prepared.environments[0].environment.extractor.name == "tag_based"  # type: ignore[attr-defined]
+        (notice,) = prepared.notices
+        assert "set answer_extractor to 'boxed'" in notice
+
+
+def test_variables_of_the_process_and_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUN_NAME", "first")
+    text = f"""\
+        environments: sums/addition
+        model: {{backend: scripted, script: "${{RUN_NAME}}"}}
+        output_dir: {tmp_path}/${{RUN_NAME}}
+        log: []
+        system_prompt: "say ${{RUN_NAME}} if you must"
+        """
+    run_config(write(tmp_path, text))
+    config = json.loads((tmp_path / "first" / "config.json").read_text())
+    assert config["environments"][0]["prompt"]["messages"][0]["content"] == "say ${RUN_NAME} if you must"
+    assert config["model"]["options"]["script"] == "first"
+    monkeypatch.delenv("RUN_NAME")
+    error = problem(tmp_path, text)
+    assert (error.line, error.field) == (2, "model.script")
+    assert "RUN_NAME is not set" in error.problem
+
+
+def test_a_key_is_not_written_down() -> None:
+    from llenvs.evaluation.resolved import without_secrets
+
+    given = {"api_key": "sk-1", "max_tokens": 3, "headers": {"X": "y"}, "deep": [{"password": "p"}]}
+    kept = {"api_key": "(hidden)", "max_tokens": 3, "headers": "(hidden)", "deep": [{"password": "(hidden)"}]}
+    assert without_secrets(given) == kept
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+HEAD = "environments:\n  - name: addition\n    adapter: sums\n"
+MODEL = "model:\n  backend: scripted\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "says"),
+    [
+        (HEAD + "    siez: 3\n" + MODEL, 4, "environments[0].siez", "did you mean 'size'"),
+        (HEAD + "    repeat: 3\n" + MODEL, 4, "environments[0].repeat", "did you mean 'repeats'"),
+        (HEAD + "    size: big\n" + MODEL, 4, "environments[0].size", "valid integer"),
+        (HEAD + "    options: {size: big}\n" + MODEL, 4, "environments[0].options.size", "valid integer"),
+        (HEAD + "    num_tasks: 0\n" + MODEL, 4, "environments[0].num_tasks", "greater than or equal to 1"),
+        (HEAD + "    task_indices: [1, 99]\n" + MODEL, 4, "environments[0].task_indices", "valid: 0 to 9"),
+        (HEAD + "    system_prompt: cod\n" + MODEL, 4, "environments[0].system_prompt", "did you mean 'code'"),
+        (HEAD + "    answer_extractor: boxd\n" + MODEL, 4, "environments[0].answer_extractor", "boxed"),
+        ("environments:\n  - name: additon\n    adapter: sums\n" + MODEL, 2, "environments[0].name", "addition"),
+        ("environments:\n  - name: addition\n    adapter: sum\n" + MODEL, 3, "environments[0].adapter", "sums"),
+        ("environments:\n  - adapter: sums\n" + MODEL, 2, "environments[0].name", "is missing"),
+        ("environments: []\n" + MODEL, 1, "environments", "at least 1 item"),
+        (HEAD + "  - name: sums/addition\n" + MODEL, 4, "environments[1]", "give one of them a label"),
+        (MODEL, 1, "environments", "is missing; it lists what to evaluate on"),
+        (HEAD, 1, "model", "is missing; it names the backend"),
+        (HEAD + "model: gpt-4o\n", 4, "model", "valid dictionary"),
+        (HEAD + "model:\n  backend: scriptd\n", 5, "model.backend", "did you mean 'scripted'"),
+        (HEAD + MODEL + "  temperatur: 1\n", 6, "model.temperatur", "did you mean 'temperature'"),
+        (HEAD + MODEL + "  temperature: -1\n", 6, "model.temperature", "greater than or equal to 0"),
+        (HEAD + MODEL + "  sampling:\n    top_p: 2\n", 7, "model.sampling.top_p", "less than or equal to 1"),
+        (HEAD + MODEL + "  sampling:\n    topp: 1\n", 7, "model.sampling.topp", "did you mean 'top_p'"),
+        (HEAD + MODEL + "  top_p: 1\n  sampling: {top_p: 1}\n", 6, "model.top_p", "given here and under"),
+        (HEAD + MODEL + "limit: 3\n", 6, "limit", "did you mean 'num_tasks'?"),
+        (HEAD + MODEL + "sead: 3\n", 6, "sead", "did you mean 'seed'"),
+        (HEAD + MODEL + "repeats: many\n", 6, "repeats", "valid integer"),
+        (HEAD + MODEL + "log: consol\n", 6, "log", "did you mean 'console'?"),
+        (HEAD + MODEL + "system_prompt: general_reasonin\n", 6, "system_prompt", "general_reasoning"),
+        (HEAD + MODEL + "prompt: {templat: x}\n", 6, "prompt", "template"),
+        (HEAD + MODEL + "prompt: {system_prompt: none}\nsystem_prompt: code\n", 7, "system_prompt", "given twice"),
+        (HEAD + MODEL + "seed: 1\nseed: 2\n", 7, "seed", "occurs twice (first in line 6)"),
+        (HEAD + "    size: 3\n    size: 4\n" + MODEL, 5, "environments[0].size", "occurs twice (first in line 4)"),
+        (HEAD + MODEL + "log: [console\n", 7, "", "not valid YAML"),
+        ("environments: &a [*a]\n" + MODEL, 1, "environments[0]", "alias"),
+        ("- a\n- b\n", 1, "", "must be a mapping"),
+        ("", None, "", "is empty"),
+    ],
+)  # fmt: skip
+def test_errors_name_line_field_and_what_is_valid(
+    tmp_path: Path, text: str, line: int | None, field: str, says: str
+) -> None:
+    error = problem(tmp_path, text)
+    assert (error.line, error.field) == (line, field)
+    assert says in error.problem
+    assert error.source.endswith("config.yaml")
+    where = "config.yaml" if line is None else f"config.yaml, line {line}: "
+    assert where in str(error)
+
+
+def test_an_override_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    error = problem(tmp_path, HEAD + MODEL, overrides={"model.backend": "scriptd"})
+    assert str(error).startswith("command line: model.backend: unknown backend 'scriptd'")
+
+
+def test_the_first_problem_of_the_file_comes_first(tmp_path: Path) -> None:
+    error = problem(tmp_path, "seed: x\nenvironments: []\nmodel: 3\nlog: nowhere\n")
+    assert error.line == 1
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.yaml: no such file"):
+        load_config(tmp_path / "missing.yaml")
+
+
+def test_everything_is_checked_before_anything_runs(tmp_path: Path, sums: list[Any]) -> None:
+    text = HEAD + "  - {name: sums/addition, label: second, size: x}\n" + MODEL
+    problem(tmp_path, text)
+    assert [each.closed for each in sums] == [1]
+
+
+def test_names_and_defaults_may_come_from_a_merge() -> None:
+    source = parse_yaml("base: &b {size: 3, level: 2}\nenvironments:\n  - <<: *b\n    size: 4\n")
+    assert source.data["environments"] == [{"size": 4, "level": 2}]
+    assert source.lines["environments", 0, "size"] == 4
+
+
+def test_a_mapping_needs_no_file() -> None:
+    config = load_config({"environments": ["sums/addition"], "model": {"backend": "scripted"}})
+    assert isinstance(config, EvaluationConfig)
+    with pytest.raises(ConfigError, match=r"^environments\[0\]\.name: unknown environment"):
+        prepare_run({"environments": ["sums/x"], "model": {"backend": "scripted"}})
