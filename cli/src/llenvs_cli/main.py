@@ -15,6 +15,8 @@ from llenvs_cli.commands.list import list_environments
 from llenvs_cli.commands.play import play
 from llenvs_cli.commands.prompts import prompts
 from llenvs_cli.commands.run import run
+from llenvs_cli.commands.sandbox import sandbox
+from llenvs_cli.commands.serve import serve
 
 app = typer.Typer(
     name="llenvs",
@@ -31,6 +33,8 @@ app.command("list")(list_environments)
 app.command("info")(info)
 app.command("play")(play)
 app.command("prompts")(prompts)
+app.command("serve")(serve)
+app.add_typer(sandbox, name="sandbox")
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -56,6 +57,7 @@ class SandboxPlan:
         packages: extra requirements; those that name a distribution override what the parts ask for.
         python: the version that was asked for ("3.12", or an interpreter's path); None for the adapter's choice.
         workspace: the workspace of the parts that are editable, whose ``[tool.uv]`` settings hold; None without.
+        name: of the sandbox: the adapter and a digest of all that decides what is in it.
     """
 
     adapter: str
@@ -63,21 +65,7 @@ class SandboxPlan:
     packages: tuple[str, ...]
     python: str | None
     workspace: Path | None
-
-    @property
-    def name(self) -> str:
-        """Name of the sandbox: the adapter and a digest of all that decides what is in it."""
-        content = {
-            "format": _FORMAT,
-            "platform": [sys.platform, platform.machine()],
-            "parts": [[*part.arguments, _read(part.folder)] for part in self.parts],
-            "packages": self.packages,
-            # without a choice of the user the host's version is preferred, so it is part of the outcome
-            "python": self.python or f"as declared, {sys.version_info.major}.{sys.version_info.minor} first",
-            "workspace": _read(self.workspace),
-        }
-        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-        return f"{self.adapter}-{digest[:12]}"
+    name: str
 
     @property
     def overrides(self) -> list[str]:
@@ -109,7 +97,21 @@ def plan_sandbox(adapter: str, *, python: str | None = None, packages: Sequence[
         _part("llenvs-container", workspace, "container"),
         _adapter_part(adapter, workspace),
     )
-    return SandboxPlan(adapter, parts, tuple(packages), python, workspace)
+    digest = _digest(parts, packages, python, workspace)
+    return SandboxPlan(adapter, parts, tuple(packages), python, workspace, f"{adapter}-{digest[:12]}")
+
+
+def _digest(parts: Sequence[Part], packages: Sequence[str], python: str | None, workspace: Path | None) -> str:
+    content = {
+        "format": _FORMAT,
+        "platform": [sys.platform, platform.machine()],
+        "parts": [[*part.arguments, {**_project(part.folder), "tool": None}] for part in parts],
+        "packages": list(packages),
+        # without a choice of the user the host's version is preferred, so it is part of the outcome
+        "python": python or f"as declared, {sys.version_info.major}.{sys.version_info.minor} first",
+        "uv": _project(workspace).get("tool", {}).get("uv"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _adapter_part(adapter: str, workspace: Path | None) -> Part:
@@ -148,18 +150,18 @@ def _workspace() -> Path | None:
     """Root of the uv workspace that the core is installed from, if it is editable."""
     folder = editable_folder(distribution("llenvs-core"))
     for candidate in () if folder is None else folder.parents:
-        text = _read(candidate)
-        if text is not None and "workspace" in tomllib.loads(text).get("tool", {}).get("uv", {}):
+        if "workspace" in _project(candidate).get("tool", {}).get("uv", {}):
             return candidate
     return None
 
 
-def _read(folder: Path | None) -> str | None:
-    """The text of the ``pyproject.toml`` in `folder`; it decides what an editable install brings along."""
+def _project(folder: Path | None) -> dict[str, Any]:
+    """The ``pyproject.toml`` in `folder`, which decides what an editable install brings along; {} without."""
     try:
-        return None if folder is None else (folder / "pyproject.toml").read_text(encoding="utf-8")
+        text = "" if folder is None else (folder / "pyproject.toml").read_text(encoding="utf-8")
     except FileNotFoundError:
-        return None
+        text = ""
+    return tomllib.loads(text)
 
 
 def _distribution_name(requirement: str) -> str | None:

@@ -232,7 +232,15 @@ def _create(plan: SandboxPlan, path: Path, lock_fd: int, tell: Callable[[str], N
             arguments = ["--override", str(overrides)] if plan.overrides else []
             for part in plan.parts:
                 arguments += part.arguments
-            install = ["pip", "install", "--python", str(_interpreter(path)), *arguments, *plan.packages]
+            install = [
+                "pip",
+                "install",
+                "--compile-bytecode",
+                "--python",
+                str(_interpreter(path)),
+                *arguments,
+                *plan.packages,
+            ]
             run(install)
         contents = run(["pip", "freeze", "--python", str(_interpreter(path))]).splitlines()
         version = run(["python", "find", "--no-project", "--show-version", str(_interpreter(path))]).strip()

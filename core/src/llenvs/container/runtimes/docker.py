@@ -113,7 +113,7 @@ class DockerRuntime(Runtime):
         limits = self._config.limits
         inside = {
             "command": self._server_command(directory, environment, token),
-            "grace": GRACE / 2,
+            "grace": GRACE - 1.0,
             "exit_with_server": True,
             "quiet": True,
         }

@@ -21,8 +21,8 @@ from llenvs.container.runtimes.endpoint import RunningServer
 from llenvs.container.runtimes.run_directory import LABEL_VARIABLE, RunDirectory
 from llenvs.core.errors import ContainerFailed
 
-GRACE = 3.0
-"""Seconds that a server has between SIGTERM and SIGKILL."""
+GRACE = 8.0
+"""Seconds that a server has between SIGTERM and SIGKILL; it gives answers 3 and its environment's close 3."""
 
 _TAIL_BYTES = 64 * 1024
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from llenvs.container.runtimes.local import Interpreter, LocalRuntime
 from llenvs.container.sandbox_plan import plan_sandbox
-from llenvs.container.sandboxes import open_sandbox
+from llenvs.container.sandboxes import Sandbox, open_sandbox
 from llenvs.container.uv import clean_environment
 from llenvs.core.errors import InvalidOption
 
@@ -24,7 +24,12 @@ class VenvRuntime(LocalRuntime):
             raise InvalidOption("adapter", adapter, "must be given for runtime 'venv', which installs it")
         plan = plan_sandbox(adapter, python=self._config.python, packages=self._config.packages)
         with open_sandbox(plan) as (sandbox, lock_fd):
-            variables = clean_environment(os.environ)
-            variables["VIRTUAL_ENV"] = str(sandbox.path)
-            variables["PATH"] = f"{sandbox.interpreter.parent}{os.pathsep}{variables.get('PATH', os.defpath)}"
-            yield Interpreter(str(sandbox.interpreter), variables, hold_fds=(lock_fd,))
+            yield Interpreter(str(sandbox.interpreter), sandbox_variables(sandbox), hold_fds=(lock_fd,))
+
+
+def sandbox_variables(sandbox: Sandbox) -> dict[str, str]:
+    """The environment variables of this process, as they are when `sandbox` is active."""
+    variables = clean_environment(os.environ)
+    variables["VIRTUAL_ENV"] = str(sandbox.path)
+    variables["PATH"] = f"{sandbox.interpreter.parent}{os.pathsep}{variables.get('PATH', os.defpath)}"
+    return variables
