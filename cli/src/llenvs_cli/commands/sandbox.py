@@ -40,11 +40,7 @@ def list_sandboxes(as_json: Annotated[bool, typer.Option("--json", help="Print J
         )
         return
     out = console()
-    rows = [
-        (each.name, f"Python {each.python}, {_megabytes(each.size)}, used {_age(each.last_used)}")
-        for each in found
-    ]
-    show_rows(out, rows)
+    show_rows(out, [(each.name, _described(each)) for each in found])
     if not found:
         out.print("No sandboxes. Make one with: llenvs sandbox create ADAPTER")
     else:

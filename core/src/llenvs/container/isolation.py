@@ -11,8 +11,8 @@ from llenvs.core.errors import InvalidOption, UnknownAdapter
 from llenvs.core.registry import CATALOGUE, EnvironmentRegistry, environment_registry
 
 Isolation = Literal["none", "auto", "process", "venv"]
-"""For a whole run. "none": all in this process. "auto": adapters that are installed here in this process, the others
-each in a sandbox of its own. "process" and "venv": all in that runtime."""
+"""For a whole run. "none": all in this process. "auto": adapters that are installed here in this process, each
+other one in a sandbox of its own. "process" and "venv": all in that runtime."""
 
 
 def resolve_isolation(
