@@ -142,7 +142,7 @@ class RandomSeed(Legs):
 
 class Raises(Legs):
     def _advance(self, state: State[Any], action: Action) -> Advance:
-        return Advance(Observation(), {}[action.text])
+        return Advance(Observation(), state.hidden["no such key"])
 
 
 class NoCounting(Guess):
@@ -281,7 +281,7 @@ class ChangingNames(Legs):
 class OtherWhenRecomputed(Legs):
     def step(self, state: Any, action: Any) -> Any:
         result = super().step(state, action)
-        return replace(result, rewards=SignalBundle([Signal("score", reward=0.5)]))
+        return replace(result, rewards=SignalBundle((Signal("score", reward=0.5),)))
 
 
 class NoSuccessSignal(Legs):

@@ -73,6 +73,8 @@ def test_an_importable_factory_is_checked_in_a_second_process(module: Any) -> No
     report = check_environment(module.good)
     assert "second_process" in report.passed
     assert "success" in report.skipped  # none is declared
+    report = check_environment(module.good, second_process=False)
+    assert report.skipped["second_process"] == "switched off"
 
 
 def test_dependence_on_the_hash_seed_is_found(module: Any) -> None:

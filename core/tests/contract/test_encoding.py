@@ -207,7 +207,7 @@ class Plain:
         lambda: 1,
         print,
         int,
-        np.ma.masked_array([1, 2], mask=[0, 1]),
+        np.ma.masked_array([1, 2], mask=[False, True]),
         np.array([object()]),
         np.zeros(2, dtype=[("a", "i4")]),
         np.random.default_rng(0),
@@ -236,7 +236,7 @@ def test_subclasses_of_arrays_would_lose_their_type_and_are_refused() -> None:
 
 
 def test_a_foreign_enum_of_the_same_name_is_no_record() -> None:
-    foreign = Enum("RewardType", {"OUTCOME": 1})
+    foreign: Any = Enum("RewardType", {"OUTCOME": 1})  # type: ignore[misc]
     with pytest.raises(EncodingFailed):
         dumps(foreign["OUTCOME"])
 

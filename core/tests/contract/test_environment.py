@@ -86,7 +86,7 @@ def test_seeds_choose_tasks() -> None:
     fresh = {env.reset()[1]["seed"] for _ in range(5)}
     assert len(fresh) == 5
     assert env.reset(options={"task_index": 4})[1]["seed"] == 0
-    assert env.reset(seed=np.int64(7))[0] == env.reset(seed=7)[0]
+    assert env.reset(seed=np.int64(7))[0] == env.reset(seed=7)[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("index", [-1, 10, 10**9])

@@ -109,7 +109,7 @@ def test_only_a_state_is_read_as_one() -> None:
 
 
 def test_a_step_result_round_trip() -> None:
-    result = StepResult(STATE, SignalBundle([Signal("s", reward=1.0)]), True, False, Action("42"), {"a": (1,)})
+    result = StepResult(STATE, SignalBundle((Signal("s", reward=1.0),)), True, False, Action("42"), {"a": (1,)})
     again = loads(dumps(result))
     assert again == result
     assert again.done
@@ -159,12 +159,12 @@ def test_usage_adds_up() -> None:
 
 def test_the_total_is_the_weighted_sum_of_the_numbers() -> None:
     bundle = SignalBundle(
-        [
+        (
             Signal("score", reward=0.5, weight=2.0),
             Signal("format", RewardType.FORMAT, 1.0, "good", 0.25),
             Signal("words", RewardType.PROCESS, None, "try harder"),
             Signal("shown", reward=float("nan"), weight=0.0),
-        ]
+        )
     )
     assert bundle.total == 1.25
     assert SignalBundle().total == 0.0
@@ -184,9 +184,9 @@ def test_the_total_is_the_weighted_sum_of_the_numbers() -> None:
 
 def test_names_are_unique() -> None:
     with pytest.raises(ValueError, match="twice: a, b"):
-        SignalBundle([Signal("a"), Signal("b"), Signal("a"), Signal("b"), Signal("c")])
+        SignalBundle((Signal("a"), Signal("b"), Signal("a"), Signal("b"), Signal("c")))
     with pytest.raises(ValueError, match="twice: a"):
-        SignalBundle([Signal("a")]).extended([Signal("a")])
+        SignalBundle((Signal("a"),)).extended([Signal("a")])
 
 
 @pytest.mark.parametrize("number", [True, 1, np.float32(1), np.float64(1), np.int64(1), np.bool_(True)])
@@ -203,7 +203,7 @@ def test_what_is_no_number_is_no_reward(wrong: Any) -> None:
 
 
 def test_reward_types_by_their_text() -> None:
-    bundle = SignalBundle([Signal("s", "step", 1.0)])  # type: ignore[arg-type]
+    bundle = SignalBundle((Signal("s", "step", 1.0),))  # type: ignore[arg-type]
     assert bundle.by_type(RewardType.STEP)
     with pytest.raises(ValueError, match="'stepp' is not a valid RewardType"):
         Signal("s", "stepp")  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ def check_environment(
     tasks: int = 3,
     seeds: tuple[int, ...] = (0, 1),
     max_steps: int = 8,
+    second_process: bool = True,
     raise_on_violation: bool = True,
 ) -> Report:
     """Check that an environment keeps the promises of the contract.
@@ -44,6 +45,7 @@ def check_environment(
         tasks: tasks that are played, spread from the first to the last.
         seeds: at least two, different.
         max_steps: steps played of each episode at most.
+        second_process: whether to start one where that can be done (it takes as long as importing the upstream).
         raise_on_violation: whether to raise when a check found something.
 
     Returns:
@@ -53,7 +55,9 @@ def check_environment(
         ConformanceFailed: a check found something.
         InvalidOption: `environment` is no address and no function.
     """
-    suite = Suite(subject_of(environment, options, actions, secrets, tasks, seeds, max_steps), CHECKS)
+    suite = Suite(
+        subject_of(environment, options, actions, secrets, tasks, seeds, max_steps, second_process), CHECKS
+    )
     try:
         report = suite.report()
     finally:
@@ -71,6 +75,7 @@ def subject_of(
     tasks: int,
     seeds: tuple[int, ...],
     max_steps: int,
+    second_process: bool,
 ) -> Subject:
     """The subject that `check_environment` describes."""
     if len(set(seeds)) < 2:
@@ -78,7 +83,7 @@ def subject_of(
     for name, value in (("tasks", tasks), ("max_steps", max_steps)):
         if value < 1:
             raise InvalidOption(name, value, "must be at least 1")
-    rest = (secrets, tasks, tuple(seeds), max_steps)
+    rest = (secrets, tasks, tuple(seeds), max_steps, second_process)
     policy = actions or ordinary_action
     if isinstance(environment, str):
         return Subject(_maker(environment, dict(options or {})), policy, environment, dict(options or {}), *rest)
@@ -132,6 +137,7 @@ class EnvironmentConformance:
     tasks: ClassVar[int] = 3
     seeds: ClassVar[tuple[int, ...]] = (0, 1)
     max_steps: ClassVar[int] = 8
+    second_process: ClassVar[bool] = True
 
     _suite: ClassVar[Suite | None] = None
 
@@ -142,7 +148,16 @@ class EnvironmentConformance:
             what = cls.environment or cls.make
             if what is None:
                 raise InvalidOption(cls.__name__, None, "must define make or environment")
-            subject = subject_of(what, cls.options, cls.actions, cls.secrets, cls.tasks, cls.seeds, cls.max_steps)
+            subject = subject_of(
+                what,
+                cls.options,
+                cls.actions,
+                cls.secrets,
+                cls.tasks,
+                cls.seeds,
+                cls.max_steps,
+                cls.second_process,
+            )
             cls._suite = Suite(subject, CHECKS)
         return cls._suite
 

@@ -69,7 +69,9 @@ def answers(hidden: Any) -> Iterator[tuple[str, str]]:
     if isinstance(hidden, Mapping):
         for key, value in hidden.items():
             if isinstance(key, str) and key.lower() in ANSWER_KEYS:
-                yield from ((key, text) for text in _leaves(value))
+                text = _text(value)
+                if text:
+                    yield key, text
             else:
                 yield from answers(value)
     elif isinstance(hidden, list | tuple):
@@ -77,15 +79,11 @@ def answers(hidden: Any) -> Iterator[tuple[str, str]]:
             yield from answers(item)
 
 
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if value.strip():
-            yield value.strip()
-    elif isinstance(value, Real) and not isinstance(value, bool):
-        yield str(value)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)
+def _text(value: Any) -> str:
+    """An answer as a prompt would have it; lists and the like as Python prints them, "" for None and flags."""
+    if value is None or isinstance(value, bool):
+        return ""
+    return str(value).strip() if isinstance(value, str | Real) else repr(value)
 
 
 def holders(hidden: Any) -> Iterator[Mapping[Any, Any]]:

@@ -60,6 +60,7 @@ class Subject:
         tasks: how many tasks are walked, spread over all of them.
         seeds: seeds that are tried; the first is used for the walks.
         max_steps: a walk ends after so many steps.
+        second_process: whether a second process may be started.
         importable: where a second process finds the factory, as ``module:name``; None if nowhere.
     """
 
@@ -71,6 +72,7 @@ class Subject:
     tasks: int = 3
     seeds: tuple[int, ...] = (0, 1)
     max_steps: int = 8
+    second_process: bool = True
     importable: str | None = None
 
     @cached_property

@@ -39,6 +39,8 @@ def _steps_alike(subject: Subject, other: Environment[object]) -> Iterator[str]:
 @check("another process gives the same states and steps them from their JSON", needs=["second_instance"])
 def second_process(subject: Subject) -> Iterator[str]:
     """The same in a new interpreter with another hash seed."""
+    if not subject.second_process:
+        raise NotApplicable("switched off")
     if not subject.is_reachable:
         raise NotApplicable("needs the address of an installed adapter, or a factory that can be imported")
     steps = subject.steps if subject.environment.spec.deterministic else []

@@ -11,7 +11,7 @@ from llenvs.testing.check import check
 from llenvs.testing.secrecy import EVIDENCE, holders, occurs, visible_texts
 from llenvs.testing.subject import Subject
 
-_TASKS = 6  # first states looked at by the automatic rule, which needs several to be sure
+_FEW, _MANY = 4, 24  # tasks that the automatic rule begins with, and those that must confirm a suspicion
 
 
 @check("nothing hidden is in what the model sees", needs=["encoding"])
@@ -36,19 +36,24 @@ def hidden_stays_hidden(subject: Subject) -> Iterator[str]:
 
 def _automatic(subject: Subject) -> Iterator[str]:
     size = len(subject.environment)
-    count = min(size, _TASKS)
-    if count < 3:  # with two tasks it could be chance
+    if size < 3:  # with two tasks it could be chance
         return
-    firsts: list[State[Any]] = [
-        subject.start(subject.environment, i * (size - 1) // (count - 1)) for i in range(count)
-    ]
-    for evidence in EVIDENCE:
-        place = evidence.found(firsts)
+    few = _firsts(subject, min(size, _FEW))
+    suspected = [evidence for evidence in EVIDENCE if evidence.found(few)]
+    many = _firsts(subject, min(size, _MANY)) if suspected else []
+    for evidence in suspected:
+        place = evidence.found(many)
         if place is not None:
             yield (
-                f"{place} shows {evidence.what} in all of {count} tasks; if that is right for this benchmark, "
+                f"{place} shows {evidence.what} in all of {len(many)} tasks; if that is right for this benchmark, "
                 "name what is secret with secrets=... (or secrets=no_secrets)"
             )
+
+
+def _firsts(subject: Subject, count: int) -> list[State[Any]]:
+    """First states of `count` tasks, from the first to the last."""
+    last = len(subject.environment) - 1
+    return [subject.start(subject.environment, i * last // (count - 1)) for i in range(count)]
 
 
 def _objects(value: Any) -> Iterator[Any]:
