@@ -13,7 +13,9 @@ from llenvs.inference.backend import Backend
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.sampling import SamplingParams
 
-_SECRET = re.compile(r"key|token$|secret|password|credential|authorization|headers?$", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(^|_)(api_?key|key|token|secret|password|credentials?|authorization|headers?)$", re.IGNORECASE
+)
 HIDDEN_VALUE = "(hidden)"
 
 

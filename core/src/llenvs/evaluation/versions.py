@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distribution, entry_points, version
 from typing import Any
+
+from llenvs.core.registry import ENTRY_POINT_GROUP as ADAPTERS
+from llenvs.inference.backends import ENTRY_POINT_GROUP as BACKENDS
 
 
 def run_versions(objects: Iterable[object]) -> dict[str, Any]:
@@ -25,10 +28,14 @@ def run_versions(objects: Iterable[object]) -> dict[str, Any]:
 
 @functools.cache  # what is installed does not change under a running process, and looking is slow
 def _distributions(modules: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    by_module = _distributions_by_module()
-    names = {"llenvs-core"}
-    for module in modules - {"builtins", "abc", "typing", "__main__"}:
-        names.update(by_module.get(module, ()))
+    # Adapters and backends are known by their entry points; a search through all that is installed takes a second.
+    by_module = {
+        point.value.partition(":")[0].partition(".")[0]: point.dist.name
+        for group in (ADAPTERS, BACKENDS)
+        for point in entry_points(group=group)
+        if point.dist is not None
+    }
+    names = {"llenvs-core", *(by_module.get(module, module.replace("_", "-")) for module in modules)}
     found = {}
     for name in sorted(names):
         for each in (name, *_requirements(name)):
@@ -37,11 +44,6 @@ def _distributions(modules: frozenset[str]) -> tuple[tuple[str, str], ...]:
             except PackageNotFoundError:
                 continue
     return tuple(sorted(found.items()))
-
-
-@functools.cache
-def _distributions_by_module() -> Mapping[str, list[str]]:
-    return packages_distributions()
 
 
 def _requirements(name: str) -> list[str]:
