@@ -137,7 +137,6 @@ class CallableReward(RewardFunction):
 
 REWARD_FUNCTIONS: dict[str, type[RewardFunction]] = {"format": FormatReward, "length": LengthReward}
 """Names that a configuration may use."""
-_VALID = ", ".join(REWARD_FUNCTIONS)
 
 
 class UnknownRewardFunction(UnknownName):
@@ -146,11 +145,12 @@ class UnknownRewardFunction(UnknownName):
     kind = "reward function"
 
 
-def make_reward_functions(specs: Iterable[Any] | None) -> tuple[RewardFunction, ...]:
+def make_reward_functions(specs: Any) -> tuple[RewardFunction, ...]:
     """Reward functions from a configuration.
 
-    Each of `specs` is a name ("format"), a mapping ``{"type": "format", "tag": "answer", "weight": 0.1}``, a
-    callable ``(state, action, next_state) -> float``, or a `RewardFunction` (kept).
+    `specs` is None, one of these or a list of them: a name ("format"), a mapping
+    ``{"type": "format", "tag": "answer", "weight": 0.1}``, a callable ``(state, action, next_state) -> float``, or
+    a `RewardFunction` (kept).
 
     Raises:
         InvalidOption, UnknownRewardFunction: naming the field and the valid values.
@@ -160,7 +160,8 @@ def make_reward_functions(specs: Iterable[Any] | None) -> tuple[RewardFunction, 
     if isinstance(specs, str | Mapping) or callable(specs):
         specs = [specs]
     if not isinstance(specs, Iterable):
-        raise InvalidOption("extra_rewards", specs, "must be a list of reward functions", valid=_VALID)
+        valid = ", ".join(REWARD_FUNCTIONS)
+        raise InvalidOption("extra_rewards", specs, "must be a list of reward functions", valid=valid)
     functions = tuple(_make_one(spec) for spec in specs)
     names = [f.name for f in functions]
     twice = sorted({n for n in names if names.count(n) > 1})
@@ -179,7 +180,7 @@ def _make_one(spec: Any) -> RewardFunction:
     if isinstance(spec, Mapping):
         options = dict(spec)
         if "type" not in options:
-            raise InvalidOption("extra_rewards", spec, "needs a 'type'", valid=_VALID)
+            raise InvalidOption("extra_rewards", spec, "needs a 'type'", valid=", ".join(REWARD_FUNCTIONS))
         kind = str(options.pop("type"))
         if kind not in REWARD_FUNCTIONS:
             raise UnknownRewardFunction(kind, sorted(REWARD_FUNCTIONS))
@@ -190,7 +191,7 @@ def _make_one(spec: Any) -> RewardFunction:
         "extra_rewards",
         spec,
         "must be a name, a mapping with 'type', or a callable",
-        valid=_VALID,
+        valid=", ".join(REWARD_FUNCTIONS),
     )
 
 
