@@ -13,6 +13,8 @@ from llenvs.core.rewards import CallableReward, FormatReward, LengthReward, Rewa
 from llenvs.core.signals import RewardType, Signal, SignalBundle
 from llenvs.core.single_turn import SingleTurnEnvironment
 from llenvs.core.state import State, StateMetadata
+from llenvs.core.tool_environment import ToolEnvironment
+from llenvs.core.tool_use import ToolEfficiencyReward, ToolValidityReward
 from llenvs.core.tools import ToolCall, ToolDefinition, ToolResult, ToolStatus
 from llenvs.core.trajectory import Checkpoint, Trajectory, Transition
 
@@ -50,8 +52,11 @@ __all__ = [
     "TokenLogprob",
     "ToolCall",
     "ToolDefinition",
+    "ToolEfficiencyReward",
+    "ToolEnvironment",
     "ToolResult",
     "ToolStatus",
+    "ToolValidityReward",
     "Trajectory",
     "Transition",
     "Usage",

@@ -1,0 +1,34 @@
+"""Calls one after the other, in the thread of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llenvs.core.loop import run_sync
+from llenvs.core.tools.call import ToolCall
+from llenvs.core.tools.executor import Execution, Tally, ToolExecutor
+from llenvs.core.tools.invocation import Outcome
+
+
+class SimpleToolExecutor(ToolExecutor):
+    """Runs the calls in their order, without threads and without a limit of time.
+
+    For tools that are quick by nature. What may hang belongs into an `AsyncToolExecutor`.
+    """
+
+    def execute(self, calls: Sequence[ToolCall], hidden: Any = None) -> Execution:
+        """See `ToolExecutor.execute`."""
+        tally = Tally(self, hidden)
+        for call in calls:
+            if tally.ended_by is not None:
+                tally.skip(call)
+                continue
+            prepared = self._prepare(call, tally.hidden)
+            if isinstance(prepared, Outcome):
+                tally.add(call, prepared)
+            elif prepared.is_async:
+                tally.add(call, run_sync(prepared.arun()))
+            else:
+                tally.add(call, prepared.run())
+        return tally.execution
