@@ -1,8 +1,8 @@
 import json
 
 
-def test_options_spec_and_a_sample_prompt(llenvs):
-    done = llenvs("info", "toy/sums")
+def test_options_spec_and_a_sample_prompt(quick):
+    done = quick("info", "toy/sums")
     assert done.returncode == 0, done.stderr
     assert "  size: int = 10\n      Number of tasks.\n" in done.stdout
     assert "answer_extractor: Any = 'tag_based'" in done.stdout
@@ -11,21 +11,21 @@ def test_options_spec_and_a_sample_prompt(llenvs):
     assert "What is 0 + 1?" in done.stdout
 
 
-def test_options_and_task_index_choose_the_sample(llenvs):
-    done = llenvs("info", "toy/sums", "-o", "size=25", "--task-index", "20")
+def test_options_and_task_index_choose_the_sample(quick):
+    done = quick("info", "toy/sums", "-o", "size=25", "--task-index", "20")
     assert "What is 20 + 1?" in done.stdout
     assert "tasks             25" in done.stdout
 
 
-def test_tools_and_images_of_the_first_observation(llenvs):
-    shown = llenvs("info", "toy/lock").stdout
+def test_tools_and_images_of_the_first_observation(quick):
+    shown = quick("info", "toy/lock").stdout
     assert "--- user ---\nOpen the lock.\n\nThe lock is at 0.\n[image image/png, 5 bytes]" in shown
     assert "turn(to: integer, note?: string)  Turn the dial." in shown
     assert "several, at most 6" in shown
 
 
-def test_json_holds_what_the_text_shows(llenvs):
-    value = json.loads(llenvs("info", "toy/lock", "--json").stdout)
+def test_json_holds_what_the_text_shows(quick):
+    value = json.loads(quick("info", "toy/lock", "--json").stdout)
     assert value["id"] == "toy/lock"
     assert value["num_tasks"] == 3
     assert value["spec"]["max_steps"] == 6
@@ -38,17 +38,17 @@ def test_json_holds_what_the_text_shows(llenvs):
     assert option["default"] == "None"
 
 
-def test_an_environment_that_needs_options_is_described_without_them(llenvs):
-    done = llenvs("info", "toy/from_file")
+def test_an_environment_that_needs_options_is_described_without_them(quick):
+    done = quick("info", "toy/from_file")
     assert done.returncode == 0
     assert "path: str, required\n      The file with the tasks." in done.stdout
     assert "No sample prompt" in done.stdout
-    value = json.loads(llenvs("info", "toy/from_file", "--json").stdout)
+    value = json.loads(quick("info", "toy/from_file", "--json").stdout)
     assert value["sample"] is None
     assert "path" in value["error"]
 
 
-def test_errors_are_one_sentence(llenvs):
+def test_errors_are_one_sentence(quick):
     cases = {
         ("toy/summs",): "unknown environment 'summs'; did you mean 'sums'",
         ("toy/sums", "-o", "sizee=3"): "unknown option 'sizee'; did you mean 'size'? (options of toy/sums)",
@@ -60,15 +60,15 @@ def test_errors_are_one_sentence(llenvs):
         ("toy",): "ADAPTER/NAME: is an adapter, not an environment, got 'toy'; valid: those of: llenvs list toy",
     }
     for arguments, said in cases.items():
-        done = llenvs("info", *arguments)
+        done = quick("info", *arguments)
         assert done.returncode == 2, arguments
         assert done.stderr.startswith(f"Error: {said}"), done.stderr
         assert done.stderr.count("\n") == 1
         assert done.stdout == ""
 
 
-def test_hostile_text_is_spelled_out(llenvs):
-    done = llenvs("info", "toy/hostile")
+def test_hostile_text_is_spelled_out(quick):
+    done = quick("info", "toy/hostile")
     assert "\\x1b[2J\\x1b]0;owned\\x07[bold red]not markup[/] [/oops] :smile:" in done.stdout
     assert "\x1b" not in done.stdout
     assert "\x07" not in done.stdout

@@ -8,6 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from llenvs.inference import backends
+from llenvs_cli.main import app
 
 CONFIG = """\
 environments:
@@ -66,13 +70,13 @@ def test_json_is_the_result_and_nothing_else(llenvs, config):
     assert result["num_done"] == 13
 
 
-def test_limit_bounds_each_environment(llenvs, config, tmp_path):
-    assert llenvs("run", config, "--limit", "2").returncode == 0
+def test_limit_bounds_each_environment(quick, config, tmp_path):
+    assert quick("run", config, "--limit", "2").returncode == 0
     done = {(each["environment"], each["task_index"]) for each in trajectories(tmp_path / "results")}
     assert done == {("toy/sums", 0), ("toy/sums", 1), ("the_lock", 0), ("the_lock", 1)}
 
 
-def test_limit_bounds_what_an_environment_says_for_itself(llenvs, tmp_path):
+def test_limit_bounds_what_an_environment_says_for_itself(quick, tmp_path):
     (tmp_path / "own.yaml").write_text(
         "environments:\n"
         "  - {name: toy/sums, label: a, num_tasks: 5}\n"
@@ -81,7 +85,7 @@ def test_limit_bounds_what_an_environment_says_for_itself(llenvs, tmp_path):
         "model: {backend: scripted}\nlog: []\n",
         encoding="utf-8",
     )
-    assert llenvs("run", "own.yaml", "--limit", "2").returncode == 0
+    assert quick("run", "own.yaml", "--limit", "2").returncode == 0
     done = sorted((each["environment"], each["task_index"]) for each in trajectories(tmp_path / "results" / "own"))
     assert done == [("a", 0), ("a", 1), ("b", 3), ("b", 7), ("c", 0)]
 
@@ -96,15 +100,15 @@ def test_limit_bounds_what_an_environment_says_for_itself(llenvs, tmp_path):
         (["toy/hostile", "the_lock"], ["toy/hostile", "the_lock"]),
     ],
 )
-def test_environments_are_chosen_or_added_by_name(llenvs, config, names, labels):
+def test_environments_are_chosen_or_added_by_name(quick, config, names, labels):
     flags = [part for name in names for part in ("--environment", name)]
-    done = llenvs("run", config, "--limit", "1", "--json", *flags)
+    done = quick("run", config, "--limit", "1", "--json", *flags)
     assert done.returncode == 0, done.stderr
     assert list(json.loads(done.stdout)["environments"]) == labels
 
 
-def test_an_environment_that_is_nowhere_is_named_with_the_nearest(llenvs, config):
-    done = llenvs("run", config, "--environment", "the_lok")
+def test_an_environment_that_is_nowhere_is_named_with_the_nearest(quick, config):
+    done = quick("run", config, "--environment", "the_lok")
     assert done.returncode == 2
     assert done.stderr == (
         "Error: unknown environment 'the_lok'; did you mean 'the_lock'? "
@@ -164,10 +168,10 @@ def test_a_dry_run_shows_the_prompts_and_sends_nothing(llenvs, config, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml"]
 
 
-def test_a_dry_run_hides_keys(llenvs, config):
-    done = llenvs(
-        "run", config, "--dry-run", "--set", "model.backend=llamacpp", "--set", "model.api_key=sk-secret"
-    )
+def test_a_dry_run_hides_keys(quick, config):
+    done = quick("run", config, "--dry-run", "--backend", "toy_dead", "--set", "model={api_key: sk-secret}")
+    assert done.returncode == 0, done.stderr
+    assert "api_key: (hidden)" in done.stdout
     assert "sk-secret" not in done.stdout + done.stderr
 
 
@@ -202,14 +206,22 @@ def test_a_dry_run_hides_keys(llenvs, config):
         ("model:", "model: [", "line 11: not valid YAML"),
     ],
 )
-def test_mistakes_in_the_file_name_line_field_and_nearest(llenvs, config, tmp_path, old, new, said):
+def test_mistakes_in_the_file_name_line_field_and_nearest(quick, config, tmp_path, old, new, said):
     (tmp_path / config).write_text(CONFIG.replace(old, new, 1), encoding="utf-8")
-    done = llenvs("run", config)
+    done = quick("run", config)
     assert done.returncode == 2
     assert done.stderr.startswith(f"Error: config.yaml, {said}"), done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("flags", [("-e", "lock", "-e", "sums"), ("--limit", "1", "--set", "num_tasks=3")])
+def test_mistakes_in_a_chosen_environment_name_the_line_in_the_file(quick, config, tmp_path, flags):
+    text = CONFIG.replace("    size: 10", "    sizee: 10").replace("label: the_lock", "num_tasks: 2")
+    (tmp_path / config).write_text(text, encoding="utf-8")
+    done = quick("run", config, *flags)
+    assert done.stderr.startswith("Error: config.yaml, line 4: environments[0].sizee: unknown option 'sizee'")
 
 
 @pytest.mark.parametrize(
@@ -228,10 +240,35 @@ def test_mistakes_in_the_file_name_line_field_and_nearest(llenvs, config, tmp_pa
         ((), "environments: is missing"),
     ],
 )
-def test_mistakes_on_the_command_line_are_one_sentence(llenvs, config, arguments, said):
-    done = llenvs("run", *arguments)
+def test_mistakes_on_the_command_line_are_one_sentence(quick, config, arguments, said):
+    done = quick("run", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith(f"Error: {said}"), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        ("made", "toy_dead: no key; set TOY_KEY"),
+        ("checked", "toy_dead: nothing answers at nowhere:1"),
+        ("asked", "toy_dead: there is no model 'toy'"),
+    ],
+)
+def test_what_is_wrong_with_the_model_is_one_sentence(quick, fails, said):
+    done = quick("run", "-e", "toy/sums", "--backend", "toy_dead", "--set", f"model.fails={fails}", "--log", "")
+    assert done.returncode == 2
+    assert done.stderr == f"Error: {said}\n"
+    assert done.stdout == ""
+
+
+@pytest.mark.usefixtures("toys_in_process")
+def test_a_backend_that_is_not_installed_comes_with_its_command(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(backends.CATALOGUE, "abacus", ("llenvs_abacus", "Abacus"))
+    done = CliRunner().invoke(app, ["run", "-e", "toy/sums", "--backend", "abacus"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith("backend 'abacus' is not installed; run: pip install \"llenvs[abacus]\"\n")
     assert done.stderr.count("\n") == 1
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -36,6 +36,13 @@ def visible(text: object) -> str:
     """
     plain = str(text).replace("\r\n", "\n")
     return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), plain)
+
+
+def plainly(value: object) -> str:
+    """`value` in one line for a person: mappings as ``key=value, ...``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={plainly(each)}" for key, each in value.items())
+    return str(value)
 
 
 def print_json(value: Any) -> None:

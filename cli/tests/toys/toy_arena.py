@@ -25,6 +25,8 @@ from llenvs.core import (
 )
 from llenvs.core.errors import UpstreamFailed
 from llenvs.core.extraction import make_extractor
+from llenvs.inference import Backend
+from llenvs.inference.errors import AuthenticationFailed, ConnectionFailed, ModelNotFound
 
 
 class SumOptions(SingleTurnOptions):
@@ -167,9 +169,14 @@ class ToyAdapter(Adapter):
         ]
 
     def options_for(self, name: str) -> type[EnvironmentOptions]:
-        return {"lock": EnvironmentOptions, "from_file": FileOptions, "slow_sums": SlowOptions}.get(
-            name, SumOptions
-        )
+        kinds: dict[str, type[EnvironmentOptions]] = {
+            "lock": EnvironmentOptions,
+            "from_file": FileOptions,
+            "slow_sums": SlowOptions,
+        }
+        if name in kinds:
+            return kinds[name]
+        return SumOptions
 
     def create(self, name: str, options: Any) -> Environment[Any]:
         if name == "lock":
@@ -181,3 +188,22 @@ class ToyAdapter(Adapter):
 
 
 ADAPTER = ToyAdapter()
+
+
+class DeadBackend(Backend):
+    """Fails as backends do, at the moment it is told to: when it is made, checked, or asked."""
+
+    name = "toy_dead"
+
+    def __init__(self, model: str = "toy", fails: str = "checked", api_key: str = "") -> None:
+        super().__init__(model)
+        self.fails = fails
+        if fails == "made":
+            raise AuthenticationFailed("toy_dead", "no key; set TOY_KEY")
+
+    async def check(self) -> None:
+        if self.fails == "checked":
+            raise ConnectionFailed("toy_dead", "nothing answers at nowhere:1")
+
+    async def _generate(self, request: Any, n: int) -> Any:
+        raise ModelNotFound("toy_dead", f"there is no model {self.model!r}")

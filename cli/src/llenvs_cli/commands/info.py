@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -176,6 +175,8 @@ def _type_and_default(option: OptionInfo) -> str:
 
 
 def _facts(described: EnvironmentDescription, sample: _Sample | None) -> dict[str, str]:
+    from llenvs_cli.terminal import plainly
+
     facts = {"category": described.info.category} if described.info.category else {}
     if sample is None:
         facts["turns"] = "several" if described.info.is_multi_turn else "one"
@@ -193,11 +194,5 @@ def _facts(described: EnvironmentDescription, sample: _Sample | None) -> dict[st
         facts["answer extractor"] = sample.extractor
     for key, value in spec["metadata"].items():
         if value not in (None, "", (), [], {}):
-            facts[str(key)] = _plainly(value)
+            facts[str(key)] = plainly(value)
     return facts
-
-
-def _plainly(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={each}" for key, each in value.items())
-    return str(value)

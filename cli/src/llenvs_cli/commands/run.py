@@ -13,7 +13,10 @@ from llenvs_cli.failures import INTERRUPTED, REFUSED, say, says_failures
 from llenvs_cli.option_values import parse_option_values
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from llenvs.evaluation import EvaluationConfig, RunResult
+    from llenvs_cli.run_overrides import Overrides
 
 
 @says_failures
@@ -83,45 +86,49 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Evaluate a model. The same command again resumes a run that was stopped."""
-    config = _configure(
-        config_file,
-        limit=limit,
-        names=environment or [],
-        settings={
-            **parse_option_values(setting, flag="--set"),
-            **({} if model is None else {"model.model": model}),
-            **({} if backend is None else {"model.backend": backend}),
-            **({} if log is None else {"log": log}),
-            **({} if output_dir is None else {"output_dir": str(output_dir)}),
-        },
-    )
-    if dry_run:
-        from llenvs_cli.terminal import console
-        from llenvs_cli.views.plan import show_plan
-
-        show_plan(console(), config)
-        return
-    result = _evaluate(config, resume=resume)
+    settings = {
+        **parse_option_values(setting, flag="--set"),
+        **({} if model is None else {"model.model": model}),
+        **({} if backend is None else {"model.backend": backend}),
+        **({} if log is None else {"log": log}),
+        **({} if output_dir is None else {"output_dir": str(output_dir)}),
+    }
+    source: Any = {} if config_file is None else config_file
+    overrides = _overrides(source, settings, limit=limit, names=environment or [])
+    with overrides.locating_errors():
+        config = _load(source, {**settings, **overrides.fields}, config_file)
+        if dry_run:
+            _show_plan(config)
+            return
+        result = _evaluate(config, resume=resume)
     _report(result, as_json=as_json)
 
 
-def _configure(
-    config_file: Path | None, *, limit: int | None, names: list[str], settings: dict[str, Any]
-) -> EvaluationConfig:
+def _overrides(source: Any, settings: Mapping[str, Any], *, limit: int | None, names: Sequence[str]) -> Overrides:
     from llenvs.evaluation import load_config
-    from llenvs_cli.run_overrides import default_output_dir, overrides_of
+    from llenvs_cli.run_overrides import overrides_of
 
-    source: Any = {} if config_file is None else config_file
-    written = None
-    if config_file is not None or "environments" in settings:
-        written = load_config(source, overrides=settings)
-    overrides = {**settings, **overrides_of(written, limit=limit, names=names)}
-    config = load_config(source, overrides=overrides)
-    if config.output_dir is None:
-        # On the command line nothing may be lost, so a run always has a folder.
-        overrides["output_dir"] = str(default_output_dir(config_file))
-        config = load_config(source, overrides=overrides)
-    return config
+    needed = source or "environments" in settings
+    written = load_config(source, overrides=settings) if needed and (names or limit is not None) else None
+    return overrides_of(written, limit=limit, names=names)
+
+
+def _load(source: Any, fields: Mapping[str, Any], config_file: Path | None) -> EvaluationConfig:
+    from llenvs.evaluation import load_config
+    from llenvs_cli.run_overrides import default_output_dir
+
+    config = load_config(source, overrides=fields)
+    if config.output_dir is not None:
+        return config
+    # On the command line nothing may be lost, so a run always has a folder.
+    return load_config(source, overrides={**fields, "output_dir": str(default_output_dir(config_file))})
+
+
+def _show_plan(config: EvaluationConfig) -> None:
+    from llenvs_cli.terminal import console
+    from llenvs_cli.views.plan import show_plan
+
+    show_plan(console(), config)
 
 
 def _evaluate(config: EvaluationConfig, *, resume: bool) -> RunResult:
@@ -130,8 +137,9 @@ def _evaluate(config: EvaluationConfig, *, resume: bool) -> RunResult:
     try:
         return run_config(config, resume=resume)
     except EvaluationInterrupted as stopped:
-        kept = f"; they are kept in {stopped.output_dir}" if stopped.output_dir is not None else ""
-        say(f"Stopped after {stopped.done} of {stopped.total} trajectories{kept}.", label="")
+        if "console" not in config.log:  # else it has said so already
+            kept = f"; they are kept in {stopped.output_dir}"
+            say(f"Stopped after {stopped.done} of {stopped.total} trajectories{kept}.", label="")
         say(f"Resume with: {resume_command()}", label="")
         raise typer.Exit(INTERRUPTED) from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from llenvs_cli.terminal import heading, show_rows, visible
+from llenvs_cli.terminal import heading, plainly, show_rows, visible
 from llenvs_cli.views.chat import show_messages, show_tools
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def _as_yaml(config: EvaluationConfig) -> str:
 def _amount(each: PreparedEnvironment) -> str:
     tasks = f"{len(each.task_indices)} of {len(each.environment)} tasks"
     repeats = "" if each.repeats == 1 else f" x {each.repeats} attempts"
-    options: dict[str, Any] = dict(each.options)
-    return f"{tasks}{repeats}" + (f", options {options}" if options else "")
+    return f"{tasks}{repeats}" + (f"; {plainly(each.options)}" if each.options else "")
 
 
 def _show_sample(out: Console, run: PreparedRun, each: PreparedEnvironment) -> None:
