@@ -95,6 +95,8 @@ class PerLoop(Generic[T]):
                 self._values.clear()
                 self._pid = os.getpid()
             if loop not in self._values:
+                for other in [each for each in self._values if each.is_closed()]:
+                    del self._values[other]  # a client may hold its loop, which then would never be collected
                 self._values[loop] = self._make()
             return self._values[loop]
 

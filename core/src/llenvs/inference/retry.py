@@ -42,7 +42,11 @@ class RetryPolicy(BaseModel):
             retry=retry_if_exception(self._worth_it),
             reraise=True,
         )
-        return await retrying(attempt)
+
+        async def once() -> T:  # a plain function that returns an awaitable would not be awaited
+            return await attempt()
+
+        return await retrying(once)
 
     def _worth_it(self, error: BaseException) -> bool:
         if not isinstance(error, BackendError) or not error.retryable:
