@@ -151,6 +151,10 @@ def test_the_comparison_of_this_test_sees_differences() -> None:
         (2**64, '{"$int":"0x10000000000000000"}'),
         (frozenset({(2,), (1,)}), '{"$frozenset":[{"$tuple":[1]},{"$tuple":[2]}]}'),
         (Action("x"), '{"$Action":{"text":"x"}}'),
+        (
+            dt.datetime(2020, 1, 2, tzinfo=dt.timezone(dt.timedelta(microseconds=1))),
+            '{"$datetime":{"text":"2020-01-02T00:00:00","fold":0,"offset":[0,0,1]}}',
+        ),
         (RewardType.STEP, '{"$RewardType":"STEP"}'),
     ],
 )
@@ -327,7 +331,9 @@ def ndarray(**changes: Any) -> str:
         '{"$datetime":"2020-01-01"}',
         '{"$datetime":{"text":"2020-01-01T00:00:00"}}',
         '{"$datetime":{"text":"2020-01-01T00:00:00","fold":7}}',
-        '{"$datetime":{"text":"2020-01-01T00:00:00","fold":0,"zone":"X"}}',
+        '{"$datetime":{"text":"2020-01-01T00:00:00+01:00","fold":0}}',
+        '{"$datetime":{"text":"2020-01-01T00:00:00","fold":0,"offset":[1,0,0]}}',
+        '{"$datetime":{"text":"2020-01-01T00:00:00","fold":0,"offset":[0,0,0],"zone":5}}',
         '{"$timedelta":[1e9]}',
         '{"$timedelta":[99999999999,0,0]}',
         '{"$range":[0,1,0]}',
