@@ -169,7 +169,9 @@ class Environment(ABC, Generic[HiddenT]):
             The first state and an info dict with ``task_index`` and ``seed``.
 
         Raises:
-            TaskIndexOutOfRange, UnknownOption, InvalidOption.
+            TaskIndexOutOfRange: the index is not one of the tasks.
+            UnknownOption: a key of `options` that this environment lacks.
+            InvalidOption: a seed or index that is no integer.
         """
         if options is not None and not isinstance(options, Mapping):
             raise InvalidOption("options", options, "must be a mapping", valid=", ".join(self.reset_options))

@@ -107,7 +107,11 @@ class EnvironmentRegistry:
             options: of the environment; see ``llenvs info adapter/name``.
 
         Raises:
-            UnknownAdapter, AdapterNotInstalled, UnknownEnvironment, UnknownOption, InvalidOption.
+            UnknownAdapter: no such adapter.
+            AdapterNotInstalled: with the install command.
+            UnknownEnvironment: with the nearest names.
+            UnknownOption: with the nearest names.
+            InvalidOption: with the field and what is valid.
         """
         if container is not None:
             from llenvs.container.create import create_container_environment

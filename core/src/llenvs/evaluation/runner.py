@@ -100,7 +100,8 @@ class TrajectoryRunner:
             start: go on from the end of this trajectory instead of resetting (a branch of a search).
 
         Raises:
-            TaskIndexOutOfRange, and a fatal BackendError.
+            TaskIndexOutOfRange: before anything runs.
+            BackendError: a fatal one.
         """
         return await self._run(Attempt(self._checked(task_index), repeat), start)
 

@@ -76,7 +76,11 @@ def make_backend(name: str, **options: Any) -> Backend:
     """A backend by name; `options` are the arguments of its class.
 
     Raises:
-        UnknownBackend, BackendNotInstalled, UnknownOption, InvalidOption, and what the backend itself raises (BackendError).
+        UnknownBackend: no such backend.
+        BackendNotInstalled: with the install command.
+        UnknownOption: with the nearest names.
+        InvalidOption: an option is missing or has a wrong value.
+        BackendError: what the backend itself says.
     """
     import inspect
 
