@@ -13,6 +13,8 @@ NAMES = [
 ]
 PROGRAM = f"""
 import json, random, sys, llenvs
+from llenvs_reasoning_gym.worker import WORKER
+WORKER.acquire()
 states = {{}}
 for name in {NAMES!r}:
     with llenvs.make(f"reasoning_gym/{{name}}", size=12) as env:
@@ -50,12 +52,12 @@ def test_the_callers_global_generators_are_left_alone() -> None:
 
     import llenvs
 
-    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()  # type: ignore[index, union-attr]
+    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()
     for name in ("list_functions", "pool_matrix", "codeio", "leg_counting"):
         with llenvs.make(f"reasoning_gym/{name}") as env:
             env.step(env.reset(options={"task_index": 3})[0], llenvs.Action("1"))
     assert random.getstate() == before
-    assert (np.random.get_state()[1] == before_numpy).all()  # type: ignore[index]
+    assert (np.random.get_state()[1] == before_numpy).all()
 
 
 @pytest.mark.parametrize("name", ["tower_of_hanoi", "codeio", "bf", "rectangle_count", "sokoban"])

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,30 +13,8 @@ from llenvs_reasoning_gym.catalogue import CATEGORY
 from llenvs_reasoning_gym.guard import EXECUTING
 from llenvs_reasoning_gym.scoring import UNPARSABLE
 
-SIZES = [
-    "9**9**9",
-    "9^9^9^9",
-    "1e999999999",
-    "9^{9^{9^9}}",
-    "factorial(10**9)",
-    "9999!!!",
-    "exp(exp(exp(99)))",
-    "1<<9**9",
-]
-LONG = [
-    "9" * 1_000_000,
-    "(" * 100_000,
-    "[" * 100_000,
-    "-" * 100_000 + "1",
-    "9*" * 9_000 + "9",
-    "U9999999999",
-    "C" * 200_000,
-]
-
-
-def signal(env: llenvs.Environment[Any], answer: str) -> llenvs.Signal:
-    state, _ = env.reset(options={"task_index": 0})
-    return env.step(state, Action(answer)).rewards["score"]
+SIZES = ["9**9**9", "9^9^9^9", "1e999999999", "9^{9^{9^9}}", "factorial(10**9)", "9999!!!", "exp(exp(exp(99)))"]
+LONG = ["9" * 1_000_000, "(" * 100_000, "[" * 100_000, "-" * 100_000 + "1", "9*" * 9_000 + "9", "U9999999999"]
 
 
 @pytest.mark.parametrize("name", sorted(EXECUTING))
@@ -56,8 +33,9 @@ def test_an_answer_is_not_executed(name: str, tmp_path: Path) -> None:
         f"f\"{{open({str(target)!r}, 'w')}}\"",
     ]
     with llenvs.make(f"reasoning_gym/{name}", size=1, answer_extractor="raw") as env:
+        state, _ = env.reset(options={"task_index": 0})
         for payload in payloads:
-            found = signal(env, payload)
+            found = env.step(state, Action(payload)).rewards["score"]
             assert found.reward == UNPARSABLE.get(name, 0.0), payload
             assert "not scored" in found.metadata["error"]
     assert not target.exists()
@@ -68,10 +46,11 @@ def test_no_answer_holds_up_the_process(name: str) -> None:
     """Every one of these hung or broke some scorer of the upstream; pytest's own limit ends a hang."""
     keys = json.dumps({f"k{i}": i for i in range(20_000)})
     with llenvs.make(f"reasoning_gym/{name}", size=1, answer_extractor="raw", time_limit=1) as env:
+        state, _ = env.reset(options={"task_index": 0})
         for answer in [*SIZES, *LONG, keys]:
-            reward = signal(env, answer).reward
+            reward = env.step(state, Action(answer)).rewards["score"].reward
             assert reward is not None
-            assert 0.0 <= reward < 1.0 or name == "game_of_life_halting"
+            assert 0.0 <= reward < 1.0
 
 
 def test_what_takes_too_long_is_ended_and_the_next_answer_is_scored() -> None:

@@ -17,10 +17,11 @@ OPENING = {"name": "coin_flip", "config": {"size": 2, "seed": 42}, "repair": Tru
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    one = Worker()
+    one = Worker(linger=0.05)
     one.acquire()
     yield one
     one.release()
+    one.stop()
     assert one.pid is None
 
 
@@ -47,6 +48,7 @@ def test_it_starts_late_ends_with_its_last_user_and_starts_again(worker: Worker)
     assert pid is not None
     worker.acquire()
     worker.release()
+    time.sleep(0.2)
     assert worker.pid == pid
     worker.release()
     assert gone(pid)

@@ -9,6 +9,7 @@ import io
 import json
 import random
 import sys
+from typing import Any
 
 SEED = 42
 ITEMS = 2
@@ -36,7 +37,7 @@ def main():
     import reasoning_gym
     from reasoning_gym.factory import DATASETS
 
-    result = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         for name in DATASETS:
             if name == "composite":
@@ -47,7 +48,7 @@ def main():
                 random.seed(SEED + index)
                 np.random.seed(SEED + index)
                 entry = dataset[index]
-                scores = []
+                scores: list[tuple[str | None, float | str]] = []
                 for answer in answers(entry):
                     try:
                         scores.append((answer, float(dataset.score_answer(answer, entry))))

@@ -28,6 +28,8 @@ ENTRY_LIMIT = 300.0
 """Seconds for making one item."""
 MAX_OPEN = 64
 """Datasets that the worker keeps built."""
+LINGER = 10.0
+"""Seconds that the worker outlives its last user, for the next environment of a series."""
 
 
 class WorkerTimeout(Exception):
@@ -49,7 +51,9 @@ class WorkerError(Exception):
 class Worker:
     """A child process that answers requests, see `worker_process`. Safe under threads and after a fork."""
 
-    def __init__(self) -> None:
+    def __init__(self, linger: float = LINGER) -> None:
+        self._linger = linger
+        self._ending_timer: threading.Timer | None = None
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -65,11 +69,21 @@ class Worker:
         """Count one more user."""
         with self._lock:
             self._users += 1
+            if self._ending_timer is not None:
+                self._ending_timer.cancel()
+                self._ending_timer = None
 
     def release(self) -> None:
-        """Count one user less; without users the child ends."""
+        """Count one user less; some seconds after the last the child ends."""
         with self._lock:
             self._users -= 1
+            if self._users <= 0 and self._process is not None:
+                self._ending_timer = threading.Timer(self._linger, self._stop_unused)
+                self._ending_timer.daemon = True
+                self._ending_timer.start()
+
+    def _stop_unused(self) -> None:
+        with self._lock:
             if self._users <= 0:
                 self.stop()
 
@@ -106,7 +120,7 @@ class Worker:
         """Leave the child to the process that started it (called in a forked copy)."""
         if self._process is not None:
             _close(self._process.stdin)
-        self.__init__()  # type: ignore[misc]
+        self.__init__(self._linger)  # type: ignore[misc]
 
     def _prepare(self, key: str, opening: Mapping[str, Any]) -> None:
         """Start the child and build the dataset, where that is still to do."""
@@ -158,7 +172,7 @@ class Worker:
             while unsent:
                 unsent = unsent[self._process.stdin.write(unsent) :]
         except OSError:
-            raise WorkerDied(self._ending()) from None
+            raise WorkerDied(self._status()) from None
         return self._receive(limit)
 
     def _receive(self, limit: float) -> Any:
@@ -167,13 +181,13 @@ class Worker:
         except queue.Empty:
             raise WorkerTimeout(f"no answer within {limit:g} s") from None
         if not line:
-            raise WorkerDied(self._ending())
+            raise WorkerDied(self._status())
         reply = loads(line)
         if "error" in reply:
             raise WorkerError(reply["error"])
         return reply["ok"]
 
-    def _ending(self) -> str:
+    def _status(self) -> str:
         status = None if self._process is None else self._process.wait()
         return f"the worker process ended with status {status}"
 
@@ -247,7 +261,7 @@ class IsolatedDataset(Dataset):
         return unparsable(entry["metadata"].get("source_dataset", self.recipe.name), error)
 
     def close(self) -> None:
-        """Let the worker go; with its last dataset it ends."""
+        """Let the worker go; soon after its last dataset it ends."""
         if not self._closed:
             self._closed = True
             WORKER.release()
