@@ -205,5 +205,5 @@ def test_check_with_a_server_that_lists_no_models(stub: Any, reply: Any) -> None
     with pytest.raises(failures.AuthenticationFailed):
         asyncio.run(backend(stub).check())
     stub.answers(reply(200, {"object": "list", "data": [{"id": "llama-3"}, {"id": "qwen-instruct"}]}))
-    with pytest.raises(failures.ModelNotFound, match="has no model 'qwen_instrukt'; it has qwen-instruct$"):
+    with pytest.raises(failures.ModelNotFound, match=r"has no model 'qwen_instrukt'; it has qwen-instruct$"):
         asyncio.run(OpenAIBackend("qwen_instrukt", base_url=stub.base_url).check())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
+from llenvs.core.options import parse_options
 from llenvs.inference.backend import Backend
 from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.loop import PerLoop, run_sync
@@ -59,7 +60,7 @@ class LlamaCppBackend(Backend):
         slots: requests that generate at once, >= 1. Each slot holds memory for `n_ctx` tokens.
         threads: that compute; None: the cores of this machine, at most 8 (see `llenvs_llamacpp.threads`).
         chat_template: Jinja text that replaces the model's own chat template.
-        sampling: defaults for what a request leaves open.
+        sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
         parse_special: whether the text of a control token inside a message's content becomes that token, as it
             does in llama.cpp's own chat API. By default it stays text, so that content cannot end its turn.
         max_concurrency: requests under way at once from one event loop, some of them rendered and waiting for a
@@ -95,7 +96,7 @@ class LlamaCppBackend(Backend):
         slots: int = 4,
         threads: int | None = None,
         chat_template: str | None = None,
-        sampling: SamplingParams | None = None,
+        sampling: SamplingParams | Mapping[str, Any] | None = None,
         parse_special: bool = False,
         max_concurrency: int | None = None,
         timeout: float | None = None,
@@ -114,7 +115,11 @@ class LlamaCppBackend(Backend):
         concurrency = max_concurrency or 2 * slots
         super().__init__(named.stem if named else Path(DEFAULT_MODEL.filename).stem, max_concurrency=concurrency)
         self._named = model
-        self._sampling = sampling or SamplingParams()
+        self._sampling = (
+            sampling
+            if isinstance(sampling, SamplingParams)
+            else parse_options(SamplingParams, sampling or {}, "sampling")
+        )
         self._parse_special = parse_special
         self._timeout = timeout
         self._settings = ServerSettings(

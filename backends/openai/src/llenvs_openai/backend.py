@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation
+from llenvs.core.options import parse_options
 from llenvs.inference.backend import Backend
 from llenvs.inference.errors import (
     AuthenticationFailed,
@@ -59,7 +60,7 @@ class OpenAIBackend(Backend):
         max_tokens_field: the member that holds the limit of tokens; None: "max_completion_tokens" at OpenAI,
             "max_tokens" elsewhere.
         return_token_ids: ask a vLLM server for the exact ids of prompt and completion.
-        sampling: defaults for what a request leaves open.
+        sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
         capabilities: features of this server that differ from what is assumed, e.g. ``{"logprobs": False}``.
 
     Seeds: of n samples of one request, servers use seed + i or their own way; OpenAI promises no exact repetition.
@@ -80,7 +81,7 @@ class OpenAIBackend(Backend):
         extra_body: Mapping[str, Any] | None = None,
         max_tokens_field: MaxTokensField | None = None,
         return_token_ids: bool = False,
-        sampling: SamplingParams | None = None,
+        sampling: SamplingParams | Mapping[str, Any] | None = None,
         capabilities: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(model, str) or not model:
@@ -97,12 +98,16 @@ class OpenAIBackend(Backend):
         self._is_openai = urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
         self._api_key = api_key
         self._timeout = timeout
-        self._retry = RetryPolicy.model_validate(retry or {}) if not isinstance(retry, RetryPolicy) else retry
+        self._retry = retry if isinstance(retry, RetryPolicy) else parse_options(RetryPolicy, retry or {}, "retry")
         self._headers = dict(headers or {})
         self._extra_body = dict(extra_body or {})
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if self._is_openai else "max_tokens")
         self._return_token_ids = return_token_ids
-        self._sampling = sampling or SamplingParams()
+        self._sampling = (
+            sampling
+            if isinstance(sampling, SamplingParams)
+            else parse_options(SamplingParams, sampling or {}, "sampling")
+        )
         try:
             self.capabilities = replace(self._assumed(), **(capabilities or {}))
         except TypeError:

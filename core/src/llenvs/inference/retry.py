@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -18,9 +19,10 @@ class RetryPolicy(BaseModel):
 
     Attributes:
         attempts: requests in all, >= 1 (1: no retry).
-        min_wait, max_wait: bounds of the backoff in seconds. The wait before attempt k + 1 is drawn uniformly
-            from [0, min_wait * 2**k], capped at `max_wait` ("full jitter"), and never under `min_wait`.
-        max_retry_after: a Retry-After longer than this many seconds ends retrying at once.
+        min_wait, max_wait: bounds of the backoff in seconds. The wait after attempt k is drawn uniformly from
+            [min_wait, min_wait * 2**(k - 1)], its upper end at most `max_wait`.
+        max_retry_after: a Retry-After longer than this many seconds ends retrying at once. A shorter one is waited
+            for, and up to `min_wait` more, so that requests refused together do not come back together.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,5 +59,6 @@ class RetryPolicy(BaseModel):
     def _wait(self, call: RetryCallState) -> float:
         error = call.outcome.exception() if call.outcome is not None else None
         retry_after = getattr(error, "retry_after", None)
-        backoff = wait_random_exponential(multiplier=self.min_wait, max=self.max_wait, min=self.min_wait)(call)
-        return backoff if retry_after is None else max(float(retry_after), 0.0)
+        if retry_after is not None:
+            return max(float(retry_after), 0.0) + random.uniform(0.0, self.min_wait)
+        return wait_random_exponential(multiplier=self.min_wait, max=self.max_wait, min=self.min_wait)(call)
