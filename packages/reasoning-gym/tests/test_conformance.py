@@ -1,17 +1,20 @@
 """The promises of the contract: one environment of each kind, by address where a second process tells more."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import llenvs
 from llenvs.testing import EnvironmentConformance
 
 
 class TestInThisProcess(EnvironmentConformance):
     environment = "reasoning_gym/leg_counting"
-    options = {"size": 20}
+    options: ClassVar[Mapping[str, Any]] = {"size": 20}
 
 
 class TestInTheWorker(EnvironmentConformance):
     environment = "reasoning_gym/word_ladder"
-    options = {"size": 20}
+    options: ClassVar[Mapping[str, Any]] = {"size": 20}
 
 
 class TestExecutingScorer(EnvironmentConformance):
@@ -33,20 +36,12 @@ class TestWithoutOneAnswer(EnvironmentConformance):
 class TestNativeExtraction(EnvironmentConformance):
     make = staticmethod(
         lambda: llenvs.make(
-            "reasoning_gym/gcd",
-            size=5,
-            answer_extractor="native",
-            extra_rewards=["format"],
-            upstream_prompt="simple",
+            "reasoning_gym/gcd", answer_extractor="native", extra_rewards=["format"], upstream_prompt="direct"
         )
     )
 
 
 class TestComposite(EnvironmentConformance):
     make = staticmethod(
-        lambda: llenvs.make(
-            "reasoning_gym/composite",
-            size=12,
-            datasets=[{"name": "leg_counting"}, {"name": "n_queens", "weight": 2}],
-        )
+        lambda: llenvs.make("reasoning_gym/composite", size=12, datasets=[{"name": "gcd"}, {"name": "n_queens"}])
     )
