@@ -197,15 +197,17 @@ class GuardedServer(RunningServer):
             assert self._guardian.stdin is not None
             assert self._guardian.stdout is not None
             with contextlib.suppress(BrokenPipeError):
-                self._guardian.stdin.close()
+                self._guardian.stdin.write(b"end\n")
+                self._guardian.stdin.flush()
             try:
                 self._guardian.wait(GRACE + 15.0)
             except subprocess.TimeoutExpired:
                 self._guardian.kill()  # the server gets the kernel's parent-death signal
                 self._guardian.wait()
-            tail = _tail(self._launch.log) if self._launch.log.exists() else ""
+            with contextlib.suppress(BrokenPipeError):
+                self._guardian.stdin.close()
             with self._reading:
-                self._final_tail = tail
+                self._final_tail = _tail(self._launch.log)
                 self._guardian.stdout.close()
             os.close(self._ready_fd)
             self._directory.remove()

@@ -1,10 +1,10 @@
 """The guardian: a small process between us and a server, which leaves nothing behind whoever dies first.
 
 Run as ``python -I -S guardian.py '<json>'``, and inside a container as its first process. It starts the server in
-a process group of its own and then waits. It ends when its standard input closes (its owner stopped it, or died by
-whatever signal), when it is told to by SIGTERM or SIGINT, or when its parent is gone: then it ends the server's
-group and everything else that the server started (on Linux it adopts orphans, so that daemons are found as well),
-and removes the server's directory.
+a process group of its own and then waits. It ends when its standard input closes (its owner died, by whatever
+signal) or says anything (its owner ends it, and will remove the directory), when it is told to by SIGTERM or SIGINT,
+or when its parent is gone: then it ends the server's group and everything else that the server started (on Linux it
+adopts orphans, so that daemons are found as well), and removes the server's directory.
 
 Parent-death signals are not enough by themselves: Linux sends them when the *thread* that started the child ends,
 and servers are started from threads. The guardian has one thread, so it can use them for the server.
@@ -54,7 +54,7 @@ def main() -> None:
     events, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-    told_to_end = False
+    told_to_end = owner_removes = False
 
     def end(_signal: int, _frame: object) -> None:
         nonlocal told_to_end
@@ -76,7 +76,8 @@ def main() -> None:
     watched = [0, events]
     while not told_to_end and os.getppid() == parent:
         ready, _, _ = select.select(watched, [], [], _TICK)
-        if 0 in ready and not os.read(0, 4096):
+        if 0 in ready:
+            owner_removes = bool(os.read(0, 4096))
             break
         if events in ready:
             os.read(events, 4096)
@@ -96,7 +97,7 @@ def main() -> None:
         _end_descendants()
     for command in spec.get("finally", ()):
         _run(command)
-    if spec.get("remove"):
+    if spec.get("remove") and not owner_removes:
         import shutil  # here, since it takes a fifth of the time that the guardian needs to start
 
         shutil.rmtree(spec["remove"], ignore_errors=True)
