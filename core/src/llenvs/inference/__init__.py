@@ -8,6 +8,7 @@ from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
 from llenvs.inference.scripted import ScriptedBackend
+from llenvs.inference.tool_calls import HermesToolCallParser, PromptedToolsBackend
 
 __all__ = [
     "Backend",
@@ -17,7 +18,9 @@ __all__ = [
     "FinishReason",
     "Generation",
     "GenerationRequest",
+    "HermesToolCallParser",
     "ImageContent",
+    "PromptedToolsBackend",
     "RetryPolicy",
     "SamplingParams",
     "ScriptedBackend",
