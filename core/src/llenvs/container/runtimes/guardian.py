@@ -2,8 +2,8 @@
 
 Run as ``python -I -S guardian.py '<json>'``, and inside a container as its first process. It starts the server in
 a process group of its own and then waits. It ends when its standard input closes (its owner died, by whatever
-signal) or says anything (its owner ends it, and will remove the directory), when it is told to by SIGTERM or SIGINT,
-or when its parent is gone: then it ends the server's group and everything else that the server started (on Linux it
+signal) or says anything (its owner ends it, and will remove the directory), when SIGTERM or SIGINT tell it to, or
+when its parent is gone. Then it ends the server's group and everything else that the server started (on Linux it
 adopts orphans, so that daemons are found as well), and removes the server's directory.
 
 Parent-death signals are not enough by themselves: Linux sends them when the *thread* that started the child ends,
