@@ -196,6 +196,8 @@ MODEL = "model:\n  backend: scripted\n"
         (HEAD + "    repeat: 3\n" + MODEL, 4, "environments[0].repeat", "did you mean 'repeats'"),
         (HEAD + "    size: big\n" + MODEL, 4, "environments[0].size", "valid integer"),
         (HEAD + "    options: {size: big}\n" + MODEL, 4, "environments[0].options.size", "valid integer"),
+        (HEAD + "    size: 3\n    options: {size: 3}\n" + MODEL, 5, "environments[0].options.size", "given here"),
+        (HEAD + "    options: {name: x}\n" + MODEL, 4, "environments[0].options.name", "is no option"),
         (HEAD + "    num_tasks: 0\n" + MODEL, 4, "environments[0].num_tasks", "greater than or equal to 1"),
         (HEAD + "    task_indices: [1, 99]\n" + MODEL, 4, "environments[0].task_indices", "valid: 0 to 9"),
         (HEAD + "    system_prompt: cod\n" + MODEL, 4, "environments[0].system_prompt", "did you mean 'code'"),

@@ -14,7 +14,8 @@ from llenvs.evaluation.config import (
     ModelConfig,
     load_config,
 )
-from llenvs.evaluation.evaluate import arun_config, arun_evaluation, run_config, run_evaluation
+from llenvs.evaluation.configured import arun_config, run_config
+from llenvs.evaluation.evaluate import arun_evaluation, run_evaluation
 from llenvs.evaluation.interruption import EvaluationInterrupted, TooManyErrors
 from llenvs.evaluation.prepare import PreparedEnvironment, PreparedRun, prepare_run
 from llenvs.evaluation.result import EvaluationResult, RunResult, SignalSummary

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from llenvs.core.action import Action
 from llenvs.core.environment import Environment, StepResult
 from llenvs.core.errors import UpstreamFailed
 from llenvs.core.state import State
+from llenvs.evaluation.worker_threads import WorkerThreads
 
 T = TypeVar("T")
 
@@ -23,7 +22,7 @@ class EnvironmentThreads:
     """Resets and steps of one environment, natively async where it is, in worker threads where it is not.
 
     The threads are its own: the loop's default pool has as few as six, on which trajectories whose environment
-    waits (a container, a web page) would queue. They are started when needed and end with this object.
+    waits (a container, a web page) would queue.
     """
 
     def __init__(self, environment: Environment[Any], concurrency: int) -> None:
@@ -31,7 +30,7 @@ class EnvironmentThreads:
         kind = type(environment)
         self._native_reset = kind.areset is not Environment.areset
         self._native_step = kind.astep is not Environment.astep
-        self._threads = ThreadPoolExecutor(max(1, min(concurrency, MAX_THREADS)), "llenvs-environment")
+        self._threads = WorkerThreads(max(1, min(concurrency, MAX_THREADS)), "llenvs-environment")
 
     async def reset(self, task_index: int, seed: int) -> State[Any]:
         """The first state of a task."""
@@ -47,13 +46,11 @@ class EnvironmentThreads:
         return await self._call(functools.partial(self._environment.step, state, action))
 
     async def _call(self, function: Callable[[], T]) -> T:
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, context.run, self._contained, function)
+        return await self._threads.call(functools.partial(self._contained, function))
 
     def _contained(self, function: Callable[[], T]) -> T:
         try:
             return function()
         except (SystemExit, StopIteration, asyncio.CancelledError) as error:
             # in the event loop these would mean: end the loop, nothing (and a hang), the run is cancelled
-            raise UpstreamFailed(self._environment.spec.id, "stepping", error) from error
+            raise UpstreamFailed(self._environment.spec.id, "running a trajectory", error) from error

@@ -1,36 +1,30 @@
-"""The entry points: evaluate a model in an environment, or run a whole configuration."""
+"""Evaluate a model in an environment."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.registry import make
-from llenvs.evaluation.config import EvaluationConfig
 from llenvs.evaluation.environment_building import format_mismatch, matching_options
-from llenvs.evaluation.interruption import EvaluationInterrupted
-from llenvs.evaluation.loggers import RunLogger, make_loggers
-from llenvs.evaluation.prepare import PreparedEnvironment, PreparedRun, choose_tasks, prepare_run
+from llenvs.evaluation.interruption import run_interruptibly
+from llenvs.evaluation.loggers import LogSpec, RunLogger, make_loggers
+from llenvs.evaluation.prepare import choose_tasks
 from llenvs.evaluation.prompting import prompt_builder
-from llenvs.evaluation.resolved import resolved_environment, resolved_model, without_secrets
-from llenvs.evaluation.result import EvaluationResult, RunResult
+from llenvs.evaluation.resolved import resolved_amount, resolved_environment, resolved_model
+from llenvs.evaluation.result import EvaluationResult
 from llenvs.evaluation.rollout import Rollout
-from llenvs.evaluation.run import EvaluationRun, OnTrajectory, PlannedEnvironment
-from llenvs.evaluation.run_folder import RunFolder
+from llenvs.evaluation.run import EvaluationRun, PlannedEnvironment
+from llenvs.evaluation.run_folder import open_run_folder
 from llenvs.evaluation.runner import TrajectoryRunner
-from llenvs.evaluation.versions import run_versions
 from llenvs.inference.backend import Backend
-from llenvs.inference.loop import run_sync
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.sampling import SamplingParams
-
-T = TypeVar("T")
-LogSpec = str | Iterable[str | RunLogger] | None
 
 
 def run_evaluation(
@@ -109,7 +103,7 @@ def run_evaluation(
         trajectory_timeout=trajectory_timeout,
         on_trajectory=on_trajectory,
     )
-    return _interruptible(evaluation, evaluation.execute())
+    return run_interruptibly(evaluation)
 
 
 async def arun_evaluation(
@@ -157,52 +151,6 @@ async def arun_evaluation(
         on_trajectory=on_trajectory,
     )
     return await evaluation.execute()
-
-
-def run_config(
-    config: EvaluationConfig | PreparedRun | str | Path | Mapping[str, Any],
-    *,
-    resume: bool = True,
-    log: LogSpec = None,
-    on_trajectory: OnTrajectory | None = None,
-) -> RunResult:
-    """Run a whole configuration. Also works inside a running event loop (a notebook).
-
-    Args:
-        config: a configuration, what `load_config` takes, or what `prepare_run` gave (which is not closed).
-        resume: go on with what the run folder holds; False refuses a folder that holds a run.
-        log: takes the place of ``config.log``.
-        on_trajectory: called with label and `Rollout` as each ends, on the event loop: keep it short.
-
-    Raises:
-        ConfigError: with file, line and field.
-        BackendError, RunFolderError, TooManyErrors, EvaluationInterrupted: as `run_evaluation`.
-    """
-    own = not isinstance(config, PreparedRun)
-    prepared = config if isinstance(config, PreparedRun) else prepare_run(config)
-    try:
-        configured = _ConfiguredRun(prepared, resume=resume, log=log, on_trajectory=on_trajectory)
-        return _interruptible(configured, configured.execute())
-    finally:
-        if own:
-            prepared.close()
-
-
-async def arun_config(
-    config: EvaluationConfig | PreparedRun | str | Path | Mapping[str, Any],
-    *,
-    resume: bool = True,
-    log: LogSpec = None,
-    on_trajectory: OnTrajectory | None = None,
-) -> RunResult:
-    """`run_config` for async code. Cancelled, it keeps what is done and lets the cancellation through."""
-    own = not isinstance(config, PreparedRun)
-    prepared = config if isinstance(config, PreparedRun) else await asyncio.to_thread(prepare_run, config)
-    try:
-        return await _ConfiguredRun(prepared, resume=resume, log=log, on_trajectory=on_trajectory).execute()
-    finally:
-        if own:
-            await asyncio.to_thread(prepared.close)
 
 
 @dataclass
@@ -276,7 +224,7 @@ class _Evaluation:
             "environments": [
                 {
                     **resolved_environment(environment, label, builder, self.max_steps),
-                    **_amount(tasks, self.repeats),
+                    **resolved_amount(tasks, self.repeats),
                 }
             ],
             "model": resolved_model(self.backend, runner.sampling),
@@ -290,7 +238,7 @@ class _Evaluation:
         return EvaluationRun(
             [PlannedEnvironment(label, runner, tasks, self.repeats)],
             batch_size=runner.batch_size,
-            folder=_open_folder(self.output_dir, config, [environment, self.backend], resume=self.resume),
+            folder=open_run_folder(self.output_dir, config, [environment, self.backend], resume=self.resume),
             loggers=loggers,
             config=config,
             save_states=self.save_states,
@@ -299,102 +247,3 @@ class _Evaluation:
             on_trajectory=None if on_trajectory is None else lambda label, rollout: on_trajectory(rollout),
             notices=[] if mismatch is None else [mismatch],
         )
-
-
-class _ConfiguredRun:
-    """A prepared configuration, and the run that comes of it."""
-
-    def __init__(
-        self, prepared: PreparedRun, *, resume: bool, log: LogSpec, on_trajectory: OnTrajectory | None
-    ) -> None:
-        self.prepared, self.resume, self.log, self.on_trajectory = prepared, resume, log, on_trajectory
-        self.run: EvaluationRun | None = None
-
-    async def execute(self) -> RunResult:
-        loggers = make_loggers(self.prepared.config.log if self.log is None else self.log)
-        self.run = await asyncio.to_thread(self._plan, loggers)
-        return await self.run.execute()
-
-    def _plan(self, loggers: Sequence[RunLogger]) -> EvaluationRun:
-        prepared, settings = self.prepared, self.prepared.config
-        backend = prepared.backend
-        if backend is None:
-            raise InvalidOption("config", "a run prepared without its backend", "cannot run; prepare it with one")
-        batch_size = settings.batch_size or backend.max_concurrency
-        planned = [
-            PlannedEnvironment(
-                each.label, self._runner(each, backend, batch_size), each.task_indices, each.repeats
-            )
-            for each in prepared.environments
-        ]
-        config = {
-            "environments": [_resolved(each) for each in prepared.environments],
-            "model": resolved_model(backend, prepared.sampling, prepared.backend_options),
-            "seed": settings.seed,
-            "batch_size": batch_size,
-            "log": list(settings.log),
-            "save_states": settings.save_states,
-            "retry_errors": settings.retry_errors,
-            "max_errors": settings.max_errors,
-            "trajectory_timeout": settings.trajectory_timeout,
-        }
-        made_with = [backend, *(each.environment for each in prepared.environments)]
-        return EvaluationRun(
-            planned,
-            batch_size=batch_size,
-            folder=_open_folder(settings.output_dir, config, made_with, resume=self.resume),
-            loggers=loggers,
-            config=config,
-            save_states=settings.save_states,
-            retry_errors=settings.retry_errors,
-            max_errors=settings.max_errors,
-            on_trajectory=self.on_trajectory,
-            notices=prepared.notices,
-        )
-
-    def _runner(self, each: PreparedEnvironment, backend: Backend, batch_size: int) -> TrajectoryRunner:
-        return TrajectoryRunner(
-            each.environment,
-            backend,
-            sampling_params=self.prepared.sampling,
-            prompt=each.prompt_builder,
-            max_steps=each.max_steps,
-            seed=self.prepared.config.seed,
-            batch_size=batch_size,
-            trajectory_timeout=self.prepared.config.trajectory_timeout,
-        )
-
-
-def _resolved(each: PreparedEnvironment) -> dict[str, Any]:
-    return {
-        **resolved_environment(each.environment, each.label, each.prompt_builder, each.max_steps),
-        "options": without_secrets(each.options),
-        **_amount(each.task_indices, each.repeats),
-    }
-
-
-def _amount(task_indices: Sequence[int], repeats: int) -> dict[str, Any]:
-    whole = isinstance(task_indices, range)
-    return {
-        "num_tasks": len(task_indices),
-        "task_indices": str(task_indices) if whole else list(task_indices),
-        "repeats": repeats,
-    }
-
-
-def _open_folder(
-    output_dir: str | Path | None, config: Mapping[str, Any], made_with: Sequence[object], *, resume: bool
-) -> RunFolder | None:
-    if output_dir is None:
-        return None
-    return RunFolder.open(output_dir, config, run_versions(made_with), resume=resume)
-
-
-def _interruptible(owner: _Evaluation | _ConfiguredRun, coroutine: Coroutine[Any, Any, T]) -> T:
-    try:
-        return run_sync(coroutine)
-    except KeyboardInterrupt:
-        run = owner.run
-        if run is None:
-            raise
-        raise EvaluationInterrupted(run.done, run.total, run.output_dir) from None

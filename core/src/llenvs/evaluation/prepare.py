@@ -159,6 +159,10 @@ def _environment(
     config: EvaluationConfig, position: int, entry: EnvironmentConfig, model: str, notices: list[str]
 ) -> PreparedEnvironment:
     key: Key = ("environments", position)
+    for name in entry.options:
+        if name in ("name", "adapter") or name in (entry.model_extra or {}):
+            text = "is no option" if name in ("name", "adapter") else "is given here and beside the name"
+            raise config.error((*key, "options", name), text)
     builder = _prompt(config, entry, key, model)
     try:
         options = matching_options(entry.name, entry.adapter, entry.environment_options, builder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -65,4 +65,13 @@ def resolved_model(
         "model": backend.model,
         "options": without_secrets(options or {}),
         "sampling": plain(sampling.model_dump(mode="json", exclude_defaults=True)),
+    }
+
+
+def resolved_amount(task_indices: Sequence[int], repeats: int) -> dict[str, Any]:
+    """How much of an environment is run."""
+    return {
+        "num_tasks": len(task_indices),
+        "task_indices": str(task_indices) if isinstance(task_indices, range) else list(task_indices),
+        "repeats": repeats,
     }

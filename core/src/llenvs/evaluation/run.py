@@ -233,12 +233,10 @@ class EvaluationRun:
     def _stopped(self, error: BaseException) -> None:
         if not self._session_done:
             return
-        if isinstance(error, asyncio.CancelledError | TooManyErrors):
-            reason = "stopped"
-        else:
-            reason = f"stopped by {type(error).__name__}"
-        hint = resume_hint(self.output_dir)
-        self._loggers.notice(f"{reason} after {self.done} of {self.total} trajectories; {hint}")
+        # whoever interrupted it, or set max_errors, is told by the exception
+        if not isinstance(error, asyncio.CancelledError | TooManyErrors):
+            state = f"stopped by {type(error).__name__} after {self.done} of {self.total} trajectories"
+            self._loggers.notice(f"{state}; {resume_hint(self.output_dir)}")
         self._finish(self.result())
 
 

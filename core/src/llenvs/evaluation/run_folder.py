@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.evaluation.folder_lock import FolderLock
 from llenvs.evaluation.record import Outcome, dump_line
+from llenvs.evaluation.versions import run_versions
 
 CONFIG, VERSIONS, TRAJECTORIES = "config.json", "versions.json", "trajectories.jsonl"
 RETRIED, SUMMARY, EVENTS = "retried.jsonl", "summary.json", "events.jsonl"
@@ -193,6 +194,15 @@ class RunFolder:
             self._file.close()
             self._file = None
         self._lock.release()
+
+
+def open_run_folder(
+    output_dir: str | Path | None, config: Mapping[str, Any], made_with: Iterable[object], *, resume: bool
+) -> RunFolder | None:
+    """The folder for a run of `config`, the versions of what it is `made_with` noted; None without a place."""
+    if output_dir is None:
+        return None
+    return RunFolder.open(output_dir, config, run_versions(made_with), resume=resume)
 
 
 def read_trajectories(output_dir: str | Path | None) -> Iterator[dict[str, Any]]:

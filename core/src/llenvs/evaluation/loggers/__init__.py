@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from llenvs.core.errors import UnknownName
 from llenvs.evaluation.loggers.logger import Progress, RunLogger, RunStart, TrajectoryReport
 
+LogSpec = str | Iterable[str | RunLogger] | None
+"""What `make_loggers` takes."""
+
 LOGGERS = ("console", "file", "wandb")
 """Names that a configuration may use."""
 
@@ -17,7 +20,7 @@ class UnknownLogger(UnknownName):
     kind = "logger"
 
 
-def make_loggers(specs: str | Iterable[str | RunLogger] | None) -> list[RunLogger]:
+def make_loggers(specs: LogSpec) -> list[RunLogger]:
     """Loggers from their names.
 
     Args:
@@ -55,6 +58,7 @@ def _make_logger(spec: str | RunLogger) -> RunLogger:
 
 __all__ = [
     "LOGGERS",
+    "LogSpec",
     "Progress",
     "RunLogger",
     "RunStart",
