@@ -32,7 +32,18 @@ def test_help_imports_nothing_heavy(environment_variables):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment_variables)
     loaded = set(done.stdout.rpartition("LOADED ")[2].split())
-    heavy = {"pydantic", "yaml", "numpy", "httpx", "openai", "anyio", "tenacity", "xllamacpp", "reasoning_gym"}
+    heavy = {
+        "rich",
+        "pydantic",
+        "yaml",
+        "numpy",
+        "httpx",
+        "openai",
+        "anyio",
+        "tenacity",
+        "xllamacpp",
+        "reasoning_gym",
+    }
     assert loaded.isdisjoint(heavy)
     assert "typer" in loaded
 

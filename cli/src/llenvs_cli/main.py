@@ -22,7 +22,8 @@ app = typer.Typer(
     name="llenvs",
     help="Evaluate language models on many benchmarks through one interface.",
     epilog="Show the traceback of an error: LLENVS_DEBUG=1 llenvs ...",
-    rich_markup_mode="rich",
+    # Help in frames would import most of rich: three times the cost of all the rest of `llenvs --help`.
+    rich_markup_mode=None,
     # Tracebacks are handled in `failures`; these would show local variables, keys among them.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

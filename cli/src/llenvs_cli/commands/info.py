@@ -31,7 +31,10 @@ def info(
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe an environment: options with types and defaults, rewards, a sample prompt."""
+    """Describe an environment.
+
+    Shows its options with types and defaults, what counts as success, and a sample prompt as a model sees it.
+    """
     from llenvs.core.errors import LLEnvsError
     from llenvs.core.registry import environment_registry
     from llenvs_cli.terminal import console, print_json

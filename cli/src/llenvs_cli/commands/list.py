@@ -23,7 +23,10 @@ def list_environments(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List adapters and backends, installed and installable, or the environments of an adapter."""
+    """List adapters, backends and environments.
+
+    Without ADAPTER: what is installed, and what can be installed with which command.
+    """
     from llenvs.core.registry import environment_registry
     from llenvs_cli.terminal import console, print_json
 

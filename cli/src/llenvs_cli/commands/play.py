@@ -29,7 +29,10 @@ def play(
         typer.Option("--multiline", "-m", help="Answers have several lines; a line with a single . sends one."),
     ] = False,
 ) -> None:
-    """Play an environment yourself: see what the model sees, answer, see the rewards."""
+    """Play an environment yourself.
+
+    You see what the model sees, answer in its place, and see the rewards.
+    """
     from llenvs.core.registry import make
 
     options = parse_option_values(option)

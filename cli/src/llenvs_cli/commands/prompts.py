@@ -51,7 +51,10 @@ def prompts(
     raw: Annotated[bool, typer.Option("--raw", help="Print the text of NAME alone, exactly.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the prompts that a configuration can name, or show one of them."""
+    """List or show prompts.
+
+    These are the names that a configuration can use, and the profiles that models are recognized as.
+    """
     from llenvs.core.errors import InvalidOption
     from llenvs.inference.prompts import describe_prompt, detect_profile, list_prompts
     from llenvs_cli.terminal import console, print_json

@@ -85,7 +85,10 @@ def run(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Evaluate a model. The same command again resumes a run that was stopped."""
+    """Evaluate a model.
+
+    The same command again resumes a run that was stopped.
+    """
     settings = {
         **parse_option_values(setting, flag="--set"),
         **({} if model is None else {"model.model": model}),
