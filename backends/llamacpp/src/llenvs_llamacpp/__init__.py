@@ -10,8 +10,8 @@ with LlamaCppBackend() as backend:  # SmolLM2-135M-Instruct; LlamaCppBackend("mo
 Importing this package loads neither the engine nor an HTTP client; that happens at the first request.
 """
 
+from llenvs.inference.errors import EngineUnavailable
 from llenvs_llamacpp.backend import LlamaCppBackend
-from llenvs_llamacpp.errors import EngineUnavailable
 from llenvs_llamacpp.model_file import locate_model
 
 __all__ = ["EngineUnavailable", "LlamaCppBackend", "locate_model"]

@@ -18,13 +18,15 @@ from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
 from llenvs.core.options import parse_options
 from llenvs.inference.backend import Backend
 from llenvs.inference.errors import UnsupportedFeature
+from llenvs.inference.local.chat_template import RenderedPrompt
+from llenvs.inference.local.model_file import DEFAULT_MODEL, named_model
 from llenvs.inference.loop import PerLoop, run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
 from llenvs_llamacpp.client import NAME, EngineClient
 from llenvs_llamacpp.completion import SEEDS, Sample, completion_body, repeat_sample, stream_samples
-from llenvs_llamacpp.model_file import DEFAULT_MODEL, locate_model, named_model
-from llenvs_llamacpp.prompt import RenderedPrompt, render
+from llenvs_llamacpp.model_file import locate_model
+from llenvs_llamacpp.prompt import render
 from llenvs_llamacpp.schema import try_schema
 from llenvs_llamacpp.server import EmbeddedServer, ServerSettings
 from llenvs_llamacpp.split_characters import Vocabulary, distribution_of, read_vocabulary
@@ -54,7 +56,7 @@ class LlamaCppBackend(Backend):
 
     Args:
         model: path of a GGUF file. None: the file named by the environment variable LLENVS_MODEL, else the small
-            default model SmolLM2-135M-Instruct, which is fetched once (see `llenvs_llamacpp.model_file`).
+            default model SmolLM2-135M-Instruct, which is fetched once (see `llenvs.inference.local.model_file`).
         n_ctx: tokens of context of each request, prompt and answer together; None: what the model was trained
             with, at most 4096.
         slots: requests that generate at once, >= 1. Each slot holds memory for `n_ctx` tokens.

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from llenvs.core.errors import InvalidOption, UnknownOption
-from llenvs.inference.errors import ModelNotFound
-from llenvs_llamacpp.errors import EngineUnavailable
+from llenvs.inference.errors import EngineUnavailable, ModelNotFound
 from llenvs_llamacpp.gguf import TOKENS, NotGGUF, control_tokens, read_metadata, trained_context
 from llenvs_llamacpp.threads import default_threads, stop_spinning
 

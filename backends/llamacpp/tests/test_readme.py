@@ -1,0 +1,20 @@
+"""The README's example runs and prints what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_example(
+    model_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LLENVS_MODEL", str(model_path))
+    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(example, str(README), "exec"), {})  # noqa: S102
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [" France is Paris.", "(4649, 314, 7042, 30, 2)"]
