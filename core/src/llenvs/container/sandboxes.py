@@ -232,18 +232,10 @@ def _create(plan: SandboxPlan, path: Path, lock_fd: int, tell: Callable[[str], N
             arguments = ["--override", str(overrides)] if plan.overrides else []
             for part in plan.parts:
                 arguments += part.arguments
-            install = [
-                "pip",
-                "install",
-                "--compile-bytecode",
-                "--python",
-                str(_interpreter(path)),
-                *arguments,
-                *plan.packages,
-            ]
-            run(install)
+            target = ["--python", str(_interpreter(path))]
+            run(["pip", "install", *target, *arguments, *plan.packages])
         contents = run(["pip", "freeze", "--python", str(_interpreter(path))]).splitlines()
-        version = run(["python", "find", "--no-project", "--show-version", str(_interpreter(path))]).strip()
+        version = _python_version(path)
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
@@ -257,6 +249,13 @@ def _create(plan: SandboxPlan, path: Path, lock_fd: int, tell: Callable[[str], N
     }
     _write_record(path, record)
     tell(f"the sandbox {plan.name} is ready (Python {version}, {len(contents)} packages, {seconds:.1f} s)")
+
+
+def _python_version(path: Path) -> str:
+    """From ``pyvenv.cfg``, where uv notes it."""
+    lines = (path / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    values = dict(line.split(" = ", 1) for line in lines if " = " in line)
+    return values["version_info"]
 
 
 class _Runner:

@@ -109,20 +109,20 @@ def _start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
     log = None if spec.get("log") is None else os.open(spec["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     parent_pid = str(os.getpid())
     pass_fds = spec.get("pass_fds", [])
-    server = subprocess.Popen(
-        [part.replace("{guardian}", parent_pid) for part in spec["command"]],
-        stdin=subprocess.PIPE if spec.get("keep_stdin") else subprocess.DEVNULL,
-        stdout=spec.get("stdout", log),
-        stderr=log,
-        cwd=spec.get("cwd"),
-        pass_fds=pass_fds,
-        process_group=0,
-        preexec_fn=_die_with_parent,  # one thread, so this is safe
-    )
-    for fd in (*pass_fds, log, spec.get("stdout")):
-        if fd is not None:
-            os.close(fd)  # a pipe must close when the server closes its end
-    return server
+    try:
+        return subprocess.Popen(
+            [part.replace("{guardian}", parent_pid) for part in spec["command"]],
+            stdin=subprocess.PIPE if spec.get("keep_stdin") else subprocess.DEVNULL,
+            stdout=spec.get("stdout", log),
+            stderr=log,
+            pass_fds=pass_fds,
+            process_group=0,
+            preexec_fn=_die_with_parent,  # one thread, so this is safe
+        )
+    finally:
+        for fd in (*pass_fds, log, spec.get("stdout")):
+            if fd is not None:
+                os.close(fd)  # a pipe must close when the server closes its end
 
 
 def _die_with_parent() -> None:

@@ -31,5 +31,9 @@ def sandbox_variables(sandbox: Sandbox) -> dict[str, str]:
     """The environment variables of this process, as they are when `sandbox` is active."""
     variables = clean_environment(os.environ)
     variables["VIRTUAL_ENV"] = str(sandbox.path)
+    # What the first server compiles serves all later ones, whose start it halves. It stays in the sandbox: a
+    # checkout that is installed editable is not ours to write to.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    variables["PYTHONPYCACHEPREFIX"] = str(sandbox.path / "bytecode")
     variables["PATH"] = f"{sandbox.interpreter.parent}{os.pathsep}{variables.get('PATH', os.defpath)}"
     return variables
