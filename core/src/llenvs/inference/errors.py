@@ -45,6 +45,12 @@ class ModelNotFound(BackendError):
     fatal = True
 
 
+class EngineUnavailable(BackendError):
+    """An engine of this process cannot run here, or cannot load the model with these settings."""
+
+    fatal = True
+
+
 class ContextOverflow(BackendError):
     """Prompt and answer do not fit the model's context."""
 
