@@ -1,6 +1,6 @@
 """A run killed with SIGKILL at random moments and resumed each time, beside an undisturbed one.
 
-Shown are whether both hold the same trajectories, each once, and how many requests were paid for twice (at most
+Shown are whether both hold the same trajectories, each once, and how many requests were answered twice (at most
 those in flight at a kill can be).
 """
 
@@ -102,7 +102,7 @@ def main() -> None:
     )
     print(f"same trajectories as the undisturbed run: {once == undisturbed}; {len(once)} in all, {twice} twice")
     again = sum(requests.values()) - args.tasks
-    print(f"requests paid for twice: {again} (in flight at the kills: at most {kills * IN_FLIGHT})")
+    print(f"requests answered twice: {again} (in flight at the kills: at most {kills * IN_FLIGHT})")
     if once != undisturbed or twice or len(once) != args.tasks:
         sys.exit(1)
 
