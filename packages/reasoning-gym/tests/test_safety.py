@@ -55,11 +55,11 @@ def test_no_answer_holds_up_the_process(name: str) -> None:
 
 def test_what_takes_too_long_is_ended_and_the_next_answer_is_scored() -> None:
     keys = json.dumps({f"k{i}": i for i in range(20_000)})
-    with llenvs.make("reasoning_gym/codeio", size=1, answer_extractor="raw", time_limit=0.5) as env:
+    with llenvs.make("reasoning_gym/codeio", size=1, answer_extractor="raw", time_limit=2) as env:
         state, _ = env.reset(options={"task_index": 0})
         slow = env.step(state, Action(keys)).rewards
         assert slow["score"].reward == 0.0
-        assert slow["score"].metadata["error"] == "scoring took longer than 0.5 s"
+        assert slow["score"].metadata["error"] == "scoring took longer than 2 s"
         assert slow["correctness"].reward == 0.0
         assert env.step(state, Action(state.hidden["entry"]["answer"])).rewards.total == 1.0
 
