@@ -10,14 +10,13 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from llenvs.container.errors import RequestRefused, RequestTimedOut, ServerBusy, StateMissing, error_to_wire
 from llenvs.core.errors import LLEnvsError, UpstreamFailed
-from llenvs_container.channel import channel_endpoint
 from llenvs_container.dispatcher import Dispatcher
-from llenvs_container.gate import Gate
+from llenvs_container.gate import Gate, Gatekeeper
 from llenvs_container.openapi import openapi_document
 
 _STATUS: tuple[tuple[type[LLEnvsError], int], ...] = (
@@ -36,13 +35,13 @@ class BodyTooLarge(RequestRefused):
 
 
 def build_app(
-    dispatcher: Dispatcher, *, token: str | None, max_request_bytes: int, max_connections: int
+    dispatcher: Dispatcher, *, gatekeeper: Gatekeeper, max_request_bytes: int, max_connections: int
 ) -> ASGIApp:
     """The ASGI application.
 
     Args:
         dispatcher: answers the requests.
-        token: what clients must show; None for none.
+        gatekeeper: says who may come in.
         max_request_bytes: longer bodies get 413.
         max_connections: shown in the metrics.
     """
@@ -109,10 +108,9 @@ def build_app(
                 Route(f"/{operation}", posting(operation), methods=["POST"])
                 for operation in ("reset", "step", "step_batch", "compute_rewards")
             ),
-            WebSocketRoute("/channel", channel_endpoint(dispatcher)),
         ]
     )
-    return Gate(app, token)
+    return Gate(app, gatekeeper)
 
 
 async def _answered(endpoint: Callable[[], Awaitable[Response]]) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import stat
 import threading
@@ -17,8 +18,10 @@ import uvicorn
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs_container.app import build_app
+from llenvs_container.channel import serving
 from llenvs_container.connections import limited
 from llenvs_container.dispatcher import Dispatcher
+from llenvs_container.gate import Gatekeeper
 from llenvs_container.log import logger
 from llenvs_container.parent import end_with_parent
 from llenvs_container.sealing import Sealer
@@ -47,22 +50,20 @@ async def serve(
     """
     cache = StateCache(settings.max_states, settings.max_state_bytes)
     service = Service(environment, cache, sealer, settings.max_request_bytes)
-    dispatcher = Dispatcher(service, Workers(settings.threads, settings.queue), settings.timeout)
+    dispatcher = Dispatcher(
+        service, Workers(settings.threads, settings.queue, asyncio.get_running_loop()), settings.timeout
+    )
+    gatekeeper = Gatekeeper(settings.token)
     app = build_app(
         dispatcher,
-        token=settings.token,
+        gatekeeper=gatekeeper,
         max_request_bytes=settings.max_request_bytes,
         max_connections=settings.max_connections,
     )
     config = uvicorn.Config(
         app,
         http=limited(settings.head_timeout, settings.max_connections),
-        ws="websockets-sansio",
-        ws_max_size=settings.max_request_bytes,
-        # a client may be busy for minutes (a policy update) and is not gone for that
-        ws_ping_interval=None,
-        ws_ping_timeout=None,
-        ws_per_message_deflate=False,
+        ws=serving(dispatcher, gatekeeper, settings.max_request_bytes),
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -82,6 +83,9 @@ async def serve(
     if settings.parent_pid is not None:
         loop = asyncio.get_running_loop()
         end_with_parent(settings.parent_pid, lambda: _end(server, loop, settings.uds))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises these once more when it has ended; they must not end us before we have cleaned up
+        signal.signal(number, lambda *_: None)
     try:
         await server.serve(sockets=[listener])
     finally:

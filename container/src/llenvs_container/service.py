@@ -17,6 +17,7 @@ from llenvs.container.wire import (
     action_from_wire,
     describe_answer,
     reset_answer,
+    shared_end_answer,
     state_from_wire,
     step_answer,
 )
@@ -28,12 +29,21 @@ from llenvs_container.log import logger
 from llenvs_container.requests import (
     ComputeRewardsRequest,
     DescribeRequest,
+    Request,
     ResetRequest,
     StepRequest,
     TasksRequest,
 )
 from llenvs_container.sealing import Sealer
 from llenvs_container.state_cache import HeldState, StateCache
+
+_DOING = {
+    "describe": "describing itself",
+    "tasks": "listing tasks",
+    "reset": "resetting",
+    "step": "taking a step",
+    "compute_rewards": "computing rewards",
+}
 
 
 class Service:
@@ -98,8 +108,10 @@ class Service:
         result = self._env.step(state, action_from_wire(request.action))
         after = result.next_state
         same = after.hidden is state.hidden
-        text, key = self._given(after, held.hidden if same else dumps(after.hidden))
         share = same and request.share_hidden and self._sealer is None
+        if share and after.is_terminal:  # neither its hidden part nor a key of it is wanted
+            return shared_end_answer(result, state_key)
+        text, key = self._given(after, held.hidden if same else dumps(after.hidden))
         return step_answer(
             text.without_hidden if share else text.full, key, result, hidden_shared=share, state_key=state_key
         )
@@ -113,17 +125,18 @@ class Service:
 
     # -- outcomes -----------------------------------------------------------------------------------------
 
-    def call(self, doing: str, operation: Callable[[], str]) -> str:
-        """The answer of `operation`, whatever the environment's code may do.
+    def call(self, method: Callable[[Any], str], request: Request) -> str:
+        """The answer of one of the operations to `request`, whatever the environment's code may do.
 
         Raises:
             LLEnvsError: what it raised, or `UpstreamFailed` in place of what is none of ours.
         """
         try:
-            return operation()
+            return method(request)
         except LLEnvsError:
             raise
         except BaseException as error:
+            doing = _DOING[method.__name__]
             logger.error("%s failed:\n%s", doing, traceback.format_exc())
             raise UpstreamFailed(self._env.spec.id, doing, error) from error
 

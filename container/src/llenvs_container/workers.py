@@ -7,34 +7,62 @@ after the other while work is waiting: short steps are done by one warm thread, 
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
-from llenvs.container.errors import ServerBusy
+from llenvs.container.errors import RequestTimedOut, ServerBusy
+from llenvs.core.errors import LLEnvsError
+
+Done = Callable[[str | None, LLEnvsError | None], None]
+"""Called once, on the event loop, with the answer or the error."""
+
+_GROWTH_INTERVAL = 0.001
+
+
+class Job:
+    """A piece of work that was handed in."""
+
+    __slots__ = ("done", "ended", "timer", "work")
+
+    def __init__(self, work: Callable[[], str], done: Done) -> None:
+        self.work = work
+        self.done = done
+        self.ended = False
+        self.timer: asyncio.TimerHandle | None = None
+
+    def end(self, answer: str | None, error: LLEnvsError | None) -> None:
+        """Hand over the outcome, unless that was done already."""
+        if self.ended:
+            return
+        self.ended = True
+        if self.timer is not None:
+            self.timer.cancel()
+        self.done(answer, error)
 
 
 class Workers:
-    """Up to `threads` daemon threads that do what the loop `start` was called on hands them.
+    """Up to `threads` daemon threads that do what one event loop hands them.
 
     Args:
         threads: most pieces of work done at once.
-        queue: most pieces waiting; more are refused with `ServerBusy`.
+        queue_limit: most pieces waiting; more are refused with `ServerBusy`.
+        loop: the event loop.
     """
 
-    def __init__(self, threads: int, queue: int) -> None:
+    def __init__(self, threads: int, queue_limit: int, loop: asyncio.AbstractEventLoop) -> None:
         self.threads = threads
-        self.queue = queue
         self.awake = 0
-        self._waiting: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
-        self._finished: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._queue_limit = queue_limit
+        self._loop = loop
+        self._waiting: deque[Job] = deque()
+        self._finished: deque[tuple[Job, str | None, LLEnvsError | None]] = deque()
         self._lock = threading.Lock()
-        self._wanted = threading.Semaphore(0)
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._idle = 0
         self._started = 0
-        self._told = False  # whether the loop was told to look at what is finished
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_told = False
         self._growing: asyncio.TimerHandle | None = None
 
     @property
@@ -42,84 +70,78 @@ class Workers:
         """Pieces of work that no thread has taken yet."""
         return len(self._waiting)
 
-    def submit(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Do `work` in a thread. To be called on the event loop, always the same.
+    def submit(self, work: Callable[[], str], done: Done, timeout: float | None = None) -> None:
+        """Have a thread do `work`, which raises nothing but `LLEnvsError`. To be called on the event loop.
+
+        After `timeout` seconds, the wait in the queue included, `done` gets `RequestTimedOut`. A thread cannot be
+        ended: it goes on with what it does, and what comes of it is dropped.
 
         Raises:
             ServerBusy: the queue is full.
         """
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        if len(self._waiting) >= self.queue:
-            raise ServerBusy(f"{self.queue} requests are waiting already; send it again later")
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting.append((work, future))
+        if len(self._waiting) >= self._queue_limit:
+            raise ServerBusy(f"{self._queue_limit} requests are waiting already; send it again later")
+        job = Job(work, done)
+        if timeout is not None:
+            job.timer = self._loop.call_later(
+                timeout, job.end, None, RequestTimedOut(f"it took longer than {timeout:g} s")
+            )
+        self._waiting.append(job)
         if self.awake == 0:
             self._wake()
-        if self._growing is None:
-            self._growing = self._loop.call_later(0.001, self._grow, 1)
-        return future
+        elif self._growing is None:
+            self._growing = self._loop.call_later(_GROWTH_INTERVAL, self._grow, 1)
 
     def _grow(self, count: int) -> None:
         """Wake `count` more threads if work is still waiting, and twice as many a little later."""
-        assert self._loop is not None
         self._growing = None
         if self._waiting:
             for _ in range(min(count, len(self._waiting))):
                 self._wake()
-            self._growing = self._loop.call_later(0.001, self._grow, min(2 * count, self.threads))
+            self._growing = self._loop.call_later(_GROWTH_INTERVAL, self._grow, min(2 * count, self.threads))
 
     def _wake(self) -> None:
         with self._lock:
             if self._idle > 0:
                 self._idle -= 1
                 self.awake += 1
-                self._wanted.release()
+                self._bell.put(None)
             elif self._started < self.threads:
                 self._started += 1
                 self.awake += 1
                 threading.Thread(target=self._run, name=f"worker-{self._started}", daemon=True).start()
 
+    # -- in the threads -----------------------------------------------------------------------------------
+
     def _run(self) -> None:
         while True:
             self._work_off()
             with self._lock:
-                self.awake -= 1
-                self._idle += 1
                 # something may have come between the last look and now, with nobody woken for it
                 if self._waiting:
-                    self._idle -= 1
-                    self.awake += 1
                     continue
-            self._wanted.acquire()
+                self.awake -= 1
+                self._idle += 1
+            self._bell.get()
 
     def _work_off(self) -> None:
         while True:
             try:
-                work, future = self._waiting.popleft()
+                job = self._waiting.popleft()
             except IndexError:
                 return
-            if future.cancelled():
+            if job.ended:
                 continue
             try:
-                self._finish(future, work(), None)
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for it
-                self._finish(future, None, error)
-
-    def _finish(self, future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-        assert self._loop is not None
-        self._finished.append((future, value, error))
-        if not self._told:
-            self._told = True
-            self._loop.call_soon_threadsafe(self._deliver)
+                self._finished.append((job, job.work(), None))
+            except LLEnvsError as error:
+                self._finished.append((job, None, error))
+            if not self._loop_told:
+                self._loop_told = True
+                self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        self._told = False
+        self._loop_told = False
         while self._finished:
-            future, value, error = self._finished.popleft()
-            if future.done():
-                continue
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(value)
+            job, answer, error = self._finished.popleft()
+            job.end(answer, error)

@@ -174,6 +174,15 @@ def step_answer(
     return f'{{"next_state":{state},"key":{json.dumps(key)}{stepped}{shared},{rest[1:]}'
 
 
+def shared_end_answer(result: StepResult, state_key: str | None) -> str:
+    """`step_answer` for a terminal state without key whose hidden part is shared, written in one go."""
+    answer = {name: getattr(result, name) for name in _RESULT_FIELDS}
+    answer.update(next_state=replace(result.next_state, hidden=None), key=None, hidden_shared=True)
+    if state_key is not None:
+        answer["state_key"] = state_key
+    return dumps(answer)
+
+
 def read_reset(answer: Mapping[str, Any]) -> tuple[State[Any], dict[str, Any]]:
     """State and info of reset's answer."""
     return state_from_wire(answer["state"]), decode(answer["info"])

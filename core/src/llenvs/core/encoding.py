@@ -40,6 +40,8 @@ _LEAVES = frozenset({str, bool, type(None)})
 
 _Path = tuple[Any, Any] | None  # (path of the parent, index or key or field); turned into text on failure alone
 
+_to_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # json.dumps makes one at each call
+
 _records: dict[str, type] = {}
 _enums: dict[str, type[Enum]] = {}
 _fields: dict[type, tuple[tuple[str, Any, Any], ...]] = {}
@@ -94,7 +96,7 @@ def dumps(value: Any) -> str:
     Raises:
         EncodingFailed: something in it has no exact form.
     """
-    return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
+    return _to_text(encode(value))
 
 
 def canonical(value: Any) -> str:
