@@ -98,6 +98,7 @@ def test_a_configuration_runs(tmp_path: Path, sums: list[Any]) -> None:
           - {{name: sums/addition, label: more, task_indices: [1, 5], repeats: 2}}
         model: {{backend: scripted, script: "<answer>2</answer>", temperature: 0.5, sampling: {{max_tokens: 9}}}}
         system_prompt: general_reasoning
+        num_tasks: 1   # an environment's own choice comes first
         seed: 3
         log: file
         output_dir: {tmp_path}/run

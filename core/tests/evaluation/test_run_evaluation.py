@@ -296,6 +296,16 @@ def test_another_configuration_is_refused_and_the_field_named(
     assert len(keys(tmp_path)) == 10
 
 
+def test_a_run_that_stopped_before_its_first_trajectory_binds_nobody(
+    addition: Any, recorder: Any, scripted: Any, tmp_path: Path
+) -> None:
+    refusing = recorder(fail={i: AuthenticationFailed("scripted", "no key") for i in range(10)})
+    with pytest.raises(AuthenticationFailed):
+        run_evaluation(addition(), scripted(refusing), seed=1, output_dir=tmp_path, log=())
+    result = run_evaluation(addition(), scripted(recorder(), model="n"), seed=2, output_dir=tmp_path, log=())
+    assert (result.num_done, len(keys(tmp_path))) == (10, 10)
+
+
 def test_a_folder_of_someone_else_is_refused(addition: Any, recorder: Any, scripted: Any, tmp_path: Path) -> None:
     (tmp_path / "trajectories.jsonl").write_text('{"theirs": 1}\n')
     with pytest.raises(RunFolderError, match=r"no config\.json"):

@@ -172,11 +172,10 @@ def _environment(
     mismatch = format_mismatch(environment, builder)
     if mismatch is not None:
         notices.append(mismatch)
+    chooses_itself = entry.num_tasks is not None or entry.task_indices is not None
     try:
         tasks = choose_tasks(
-            environment,
-            config.num_tasks if entry.num_tasks is None else entry.num_tasks,
-            entry.task_indices,
+            environment, entry.num_tasks if chooses_itself else config.num_tasks, entry.task_indices
         )
     except LLEnvsError as error:
         environment.close()

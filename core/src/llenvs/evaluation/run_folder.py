@@ -104,12 +104,15 @@ class RunFolder:
     def _begin(self, config: Mapping[str, Any], versions: Mapping[str, Any], resume: bool) -> None:
         earlier = _read_json(self.path / CONFIG)
         sessions: list[Any] = []
-        if earlier is None and self._trajectories.exists() and self._trajectories.stat().st_size:
+        _drop_half_line(self._trajectories)
+        holds_records = self._trajectories.exists() and self._trajectories.stat().st_size > 0
+        if earlier is None and holds_records:
             raise RunFolderError(
                 f"{self.path}: has a {TRAJECTORIES} but no {CONFIG}, so it is unknown what made it; "
                 "choose another output_dir"
             )
-        if earlier is not None:
+        # a run that stopped before its first trajectory (no key, a dead server) binds nobody to its configuration
+        if earlier is not None and holds_records:
             if not resume:
                 raise RunFolderError(
                     f"{self.path}: already holds a run; choose another output_dir, or resume it (resume=True)"
@@ -124,7 +127,6 @@ class RunFolder:
             sessions = _read_json(self.path / VERSIONS) or []
         write_json(self.path / CONFIG, config)
         write_json(self.path / VERSIONS, [*sessions, versions])
-        _drop_half_line(self._trajectories)
 
     def outcomes(self, *, retry: Callable[[Outcome], bool] = lambda outcome: False) -> Iterator[Outcome]:
         """What the folder already holds, one trajectory at a time.
