@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from llenvs.core.generation import FinishReason, Generation
+from llenvs.core.generation import Generation
 from llenvs.inference.backend import Backend
-from llenvs.inference.errors import BadRequest, UnsupportedFeature
+from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.request import GenerationRequest
 from llenvs.inference.tool_calls.catalog import make_parser
-from llenvs.inference.tool_calls.grammar import call_grammar
+from llenvs.inference.tool_calls.choice import forces_a_call, grammar_of_choice
 from llenvs.inference.tool_calls.parser import ToolCallParser
-from llenvs.inference.tool_calls.rendering import RESPONSE_TEXT, render_chat
+from llenvs.inference.tool_calls.reading import with_tool_calls
+from llenvs.inference.tool_calls.rendering import render_chat
 
 
 class PromptedToolsBackend(Backend):
@@ -51,7 +52,7 @@ class PromptedToolsBackend(Backend):
         self.tool_choice = tool_choice
         self.max_calls = max_calls
         self.capabilities = replace(backend.capabilities, tools=True)
-        if _forces(tool_choice):
+        if forces_a_call(tool_choice):
             self._need_grammar(tool_choice)
 
     async def check(self) -> None:
@@ -74,42 +75,16 @@ class PromptedToolsBackend(Backend):
         )
         self.backend.capabilities.check(plain, self.backend.name)
         generations = await self.backend._generate(plain, n)
-        return [self._parsed(each, request.prefix) for each in generations] if told else generations
+        return (
+            [with_tool_calls(each, self.parser, request.prefix) for each in generations] if told else generations
+        )
 
     def _grammar(self, request: GenerationRequest, choice: str | None) -> str | None:
-        if not _forces(choice) or not request.tools:
-            return request.grammar
-        self._need_grammar(choice)
-        if request.grammar is not None or request.json_schema is not None:
-            raise BadRequest(self.name, f"tool_choice {choice!r} excludes a grammar and a json_schema")
-        tools = request.tools
-        if choice != "required":
-            tools = tuple(tool for tool in tools if tool.name == choice)
-            if not tools:
-                names = ", ".join(tool.name for tool in request.tools)
-                raise BadRequest(self.name, f"tool_choice {choice!r} is no tool of the request; valid: {names}")
-        return call_grammar(tools, self.parser, max_calls=self.max_calls)
+        if forces_a_call(choice) and request.tools:
+            self._need_grammar(choice)
+        return grammar_of_choice(request, choice, self.parser, backend=self.name, max_calls=self.max_calls)
 
     def _need_grammar(self, choice: str | None) -> None:
         if not self.backend.capabilities.grammar:
             detail = f"backend {self.backend.name} takes no grammar, which is what forces a call"
             raise UnsupportedFeature(self.name, f"tool_choice {choice!r}", detail)
-
-    def _parsed(self, generation: Generation, prefix: str) -> Generation:
-        written = prefix + generation.text
-        parsed = self.parser.parse(written)
-        if not parsed.calls:
-            return generation
-        metadata: dict[str, Any] = {**generation.metadata, RESPONSE_TEXT: written}
-        cut_off = generation.finish_reason is FinishReason.LENGTH
-        return replace(
-            generation,
-            text=parsed.text.removeprefix(prefix.strip()) if prefix else parsed.text,
-            tool_calls=parsed.calls,
-            finish_reason=generation.finish_reason if cut_off else FinishReason.TOOL_CALLS,
-            metadata=metadata,
-        )
-
-
-def _forces(choice: str | None) -> bool:
-    return choice not in (None, "auto", "none")

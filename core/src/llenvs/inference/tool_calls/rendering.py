@@ -53,11 +53,17 @@ def render_chat(
 def _assistant(message: ChatMessage, parser: ToolCallParser) -> ChatMessage:
     if not message.tool_calls:
         return message
-    written = message.metadata.get(RESPONSE_TEXT)
-    if not isinstance(written, str) or not _same(written, message, parser):
+    written = as_written(message, parser)
+    if written is None:
         calls = parser.format_calls(message.tool_calls)
         written = f"{message.content}\n{calls}" if message.content else calls
     return replace(message, content=written, tool_calls=())
+
+
+def as_written(message: ChatMessage, parser: ToolCallParser) -> str | None:
+    """What the model wrote, for an assistant message that still says the same; None where that is not known."""
+    written = message.metadata.get(RESPONSE_TEXT)
+    return written if isinstance(written, str) and _same(written, message, parser) else None
 
 
 def _same(written: str, message: ChatMessage, parser: ToolCallParser) -> bool:
