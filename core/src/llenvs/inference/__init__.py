@@ -4,6 +4,7 @@ from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
 from llenvs.core.message import ChatMessage, ImageContent
 from llenvs.inference.backend import Backend
 from llenvs.inference.errors import BackendError
+from llenvs.inference.judge import JUDGE_TEMPLATES, JudgeReward, JudgeTemplate
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
@@ -11,6 +12,7 @@ from llenvs.inference.scripted import ScriptedBackend
 from llenvs.inference.tool_calls import HermesToolCallParser, PromptedToolsBackend
 
 __all__ = [
+    "JUDGE_TEMPLATES",
     "Backend",
     "BackendError",
     "Capabilities",
@@ -20,6 +22,8 @@ __all__ = [
     "GenerationRequest",
     "HermesToolCallParser",
     "ImageContent",
+    "JudgeReward",
+    "JudgeTemplate",
     "PromptedToolsBackend",
     "RetryPolicy",
     "SamplingParams",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOG_TAIL = 1500  # characters
+_STEPS = 25  # of the loop; the way from a closed pipe through the SDK's streams takes about ten
 _CLOSING = 10.0  # seconds that a server is given to end
 
 
@@ -167,6 +168,7 @@ class _Session:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._log: TextIO | None = None
+        self._entered = False
         self._hung_up = False
         self._tail = ""
 
@@ -180,7 +182,7 @@ class _Session:
 
     async def is_over(self) -> bool:
         """Whether the server is known to be gone."""
-        for _ in range(5):  # what ended the connection may be a few steps ahead of the task that holds it
+        for _ in range(_STEPS):  # the end may have been read and not yet have come through to us
             await asyncio.sleep(0)
         return self._hung_up or self._task is None or self._task.done()
 
@@ -188,6 +190,8 @@ class _Session:
         """Close the connection; twice is fine."""
         self._stop.set()
         if self._task is not None:
+            if not self._entered:  # still starting, and deaf to `_stop`
+                self._task.cancel()
             _, pending = await asyncio.wait({self._task}, timeout=_CLOSING)
             if pending:
                 self._task.cancel()
@@ -216,6 +220,7 @@ class _Session:
         from mcp import Client
 
         async with Client(self._transport(), cache=None) as self.client:
+            self._entered = True
             entered.set_result(None)
             await self._stop.wait()
 

@@ -1,7 +1,8 @@
 """Grammars that leave a model no choice but to call a tool, in GBNF, the notation of llama.cpp.
 
-What JSON Schema demands beyond the shape of the arguments (`pattern`, `format`, numeric bounds, `multipleOf`,
-`uniqueItems`, `not`) is not enforced: the executor checks it afterwards.
+What JSON Schema demands beyond the shape of the arguments (`format`, numeric bounds, `multipleOf`, `uniqueItems`,
+`not`) is not enforced: the executor checks it afterwards. Of `pattern` those are enforced that repeat one plain
+character class, such as ``^[0-9+*/() -]{1,60}$``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from llenvs.core.errors import LLEnvsError
 from llenvs.core.tools import ToolDefinition
 from llenvs.inference.tool_calls.parser import ToolCallParser
 
+_CLASS = re.compile(r'\^(\[[^\]\[\\"^][^\]\[\\"]*\])([+*]|\{\d+(?:,\d*)?\})\$')
 _PRIMITIVES = {
     "string": 'string ::= "\\"" char* "\\""',
     "char": r'char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)',
@@ -132,6 +134,8 @@ class _Schema:
             return self._object(schema, place)
         if kind == "array":
             return self._array(schema, place)
+        if kind == "string" and (plain := _CLASS.fullmatch(str(schema.get("pattern", "")))):
+            return f'"\\"" {plain[1]}{plain[2]} "\\""'
         if kind == "string" and ("minLength" in schema or "maxLength" in schema):
             char = self._grammar.primitive("char")
             return f'"\\"" {char}{{{schema.get("minLength", 0)},{schema.get("maxLength", "")}}} "\\""'
