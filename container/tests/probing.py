@@ -54,7 +54,9 @@ class Server:
         """A new connection."""
         return http.client.HTTPConnection(self.host, self.port, timeout=30)
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
         """Status and parsed body. `body` may be JSON data, or text or bytes as they are."""
         data = body if body is None or isinstance(body, str | bytes) else json.dumps(body)
         with contextlib.closing(self.connection()) as connection:
@@ -69,7 +71,8 @@ class Server:
 def serving(*arguments: str, **options: Any) -> Iterator[Server]:
     """A server on a free port of 127.0.0.1 with more `arguments`."""
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "llenvs_container", "--config", json.dumps({**PROBE, **options}), "--port", "0"]
+    served = json.dumps({**PROBE, **options})
+    command = [sys.executable, "-m", "llenvs_container", "--config", served, "--port", "0"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as file:

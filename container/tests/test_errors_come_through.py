@@ -77,7 +77,7 @@ def test_a_terminal_state_cannot_be_stepped(env):
 
 def test_what_the_benchmark_raises_is_an_upstream_failure(env):
     state, _ = env.reset(options={"task_index": 1})
-    with pytest.raises(UpstreamFailed, match=r"probe/probe: .* taking a step: ValueError: out of cheese") as caught:
+    with pytest.raises(UpstreamFailed, match=r"probe/probe: .* a step: ValueError: out of cheese") as caught:
         env.step(state, Action("raise out of cheese"))
     assert caught.value.environment == "probe/probe"
     with pytest.raises(UpstreamFailed, match="SystemExit: 3"):
