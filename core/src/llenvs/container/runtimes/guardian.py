@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -50,50 +51,19 @@ def main() -> None:
         exit_with_server: end with the server instead of waiting for the owner.
     """
     spec = json.loads(sys.argv[1])
-    say = _ignore if spec.get("quiet") else _say
-    events, wakeup = os.pipe()
-    os.set_blocking(wakeup, False)
-    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-    told_to_end = owner_removes = False
-
-    def end(_signal: int, _frame: object) -> None:
-        nonlocal told_to_end
-        told_to_end = True
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     if _libc is not None:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    parent = os.getppid()
+    signals = _Signals()
+    say = _ignore if spec.get("quiet") else _say
+    server = None
     try:
         server = _start(spec)
         say({"pid": server.pid})
     except OSError as error:
         say({"failed": f"{spec['command'][0]}: {error.strerror}"})
-        server = None
-    running = server is not None
-    watched = [0, events]
-    while not told_to_end and os.getppid() == parent:
-        ready, _, _ = select.select(watched, [], [], _TICK)
-        if 0 in ready:
-            owner_removes = bool(os.read(0, 4096))
-            break
-        if events in ready:
-            os.read(events, 4096)
-        if server is not None and running and server.poll() is not None:
-            running = False
-            # what it started must not outlive it
-            _end_group(server.pid, 0.0)
-            _end_descendants()
-            say({"exited": server.returncode})
-            if spec.get("exit_with_server"):
-                break
-        _reap(server)
-        _bound_log(spec.get("log"))
+    owner_removes = _watch(spec, server, signals, say)
     if server is not None:
-        if running:
-            _end_group(server.pid, spec.get("grace", 3.0), server)
+        _end_group(server, spec.get("grace", 3.0))
         _end_descendants()
     for command in spec.get("finally", ()):
         _run(command)
@@ -101,8 +71,52 @@ def main() -> None:
         import shutil  # here, since it takes a fifth of the time that the guardian needs to start
 
         shutil.rmtree(spec["remove"], ignore_errors=True)
-    status = 0 if server is None or server.returncode is None else server.returncode
+    status = 0 if server is None else server.returncode
     sys.exit(status if status >= 0 else 128 - status)
+
+
+class _Signals:
+    """Signals as something that `select` waits for."""
+
+    def __init__(self) -> None:
+        self.told_to_end = False
+        self.fd, wakeup = os.pipe()
+        os.set_blocking(wakeup, False)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._end)
+        signal.signal(signal.SIGINT, self._end)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def _end(self, _signal: int, _frame: object) -> None:
+        self.told_to_end = True
+
+
+def _watch(
+    spec: dict[str, Any],
+    server: subprocess.Popen[bytes] | None,
+    signals: _Signals,
+    say: Callable[[dict[str, Any]], None],
+) -> bool:
+    """Wait for a reason to end; whether the owner will remove the directory."""
+    parent = os.getppid()
+    running = server is not None
+    while not signals.told_to_end and os.getppid() == parent:
+        ready, _, _ = select.select([0, signals.fd], [], [], _TICK)
+        if 0 in ready:
+            return bool(os.read(0, 4096))
+        if signals.fd in ready:
+            os.read(signals.fd, 4096)
+        if server is not None and running and server.poll() is not None:
+            running = False
+            # what it started must not outlive it
+            _signal_group(server.pid, signal.SIGKILL)
+            _end_descendants()
+            say({"exited": server.returncode})
+            if spec.get("exit_with_server"):
+                return False
+        _reap(server)
+        _bound_log(spec.get("log"))
+    return False
 
 
 def _start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -141,15 +155,16 @@ def _ignore(event: dict[str, Any]) -> None:
     """Say nothing: in a container the standard output is the server's."""
 
 
-def _end_group(group: int, grace: float, server: subprocess.Popen[bytes] | None = None) -> None:
-    """SIGTERM to the process group, and SIGKILL to what is left of it after `grace` seconds."""
-    if server is not None and _signal_group(group, signal.SIGTERM):
-        deadline = time.monotonic() + grace
-        while server.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
-    _signal_group(group, signal.SIGKILL)
-    if server is not None:
-        server.wait()
+def _end_group(server: subprocess.Popen[bytes], grace: float) -> None:
+    """SIGTERM to the server's process group, and SIGKILL to what is left of it `grace` seconds after."""
+    if server.returncode is not None:
+        return  # its number may be another group's by now
+    _signal_group(server.pid, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while server.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    _signal_group(server.pid, signal.SIGKILL)
+    server.wait()
 
 
 def _signal_group(group: int, number: int) -> bool:
