@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from llenvs.container.errors import RequestRefused, StateMissing
 from llenvs.container.known_states import KnownStates
@@ -28,6 +28,8 @@ from llenvs.core.rewards import RewardFunction
 from llenvs.core.signals import Signal, SignalBundle
 from llenvs.core.state import State
 from llenvs.core.tools import ToolDefinition
+
+T = TypeVar("T")
 
 
 class ContainerEnvironment(Environment[Any]):
@@ -61,7 +63,11 @@ class ContainerEnvironment(Environment[Any]):
                 f"the server speaks version {spoken!r} of the protocol, this client version {PROTOCOL}; "
                 "install the same version of llenvs on both sides"
             )
-        return cls(replicas, read_description(answer), reward_functions=reward_functions)
+        try:
+            description = read_description(answer)
+        except (TypeError, EncodingFailed) as error:
+            raise ContainerFailed(f"the server's description of itself makes no sense: {error!r}") from None
+        return cls(replicas, description, reward_functions=reward_functions)
 
     # -- what it is ---------------------------------------------------------------------------------------
 
@@ -88,7 +94,7 @@ class ContainerEnvironment(Environment[Any]):
         """See `Environment.reset`."""
         fields = f'"op":"reset",{self._reset_fields(seed, options)}'
         answer, holder = await self._replicas.request(self._checked(fields))
-        state, info = read_reset(answer)
+        state, info = self._read(read_reset, answer)
         self._known.remember(state, answer["key"], holder)
         return state, info
 
@@ -97,7 +103,7 @@ class ContainerEnvironment(Environment[Any]):
         self._check_step(state, action)
         rest = f'"action":{dumps(action)},"share_hidden":true'
         answer, holder = await self._with_state("step", state, rest)
-        result = read_step(answer, state)
+        result = self._read(read_step, answer, state)
         self._known.remember(result.next_state, answer["key"], holder)
         self._known.remember(state, answer.get("state_key"), holder)
         return self._rewarded(state, action, result)
@@ -126,7 +132,7 @@ class ContainerEnvironment(Environment[Any]):
         """See `Environment.compute_rewards`."""
         rest = f'"action":{dumps(action)},"next_state":{dumps(next_state)}'
         answer, _ = await self._with_state("compute_rewards", state, rest)
-        rewards = read_rewards(answer)
+        rewards = self._read(read_rewards, answer)
         return self._bundled(rewards.signals, state, action, next_state)
 
     async def aclose(self) -> None:
@@ -179,6 +185,12 @@ class ContainerEnvironment(Environment[Any]):
             self._known.forget(state)
             known = None
             return await self._replicas.request(fields)
+
+    def _read(self, read: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return read(*arguments)
+        except (LookupError, TypeError, AttributeError, EncodingFailed) as error:
+            raise ContainerFailed(f"{self.spec.id}: the server's answer makes no sense: {error!r}") from None
 
     def _checked(self, fields: str) -> str:
         limit = self._description.max_request_bytes
@@ -242,7 +254,7 @@ class ContainerEnvironment(Environment[Any]):
     def _signals(self, state: State[Any], action: Action, next_state: State[Any]) -> Iterable[Signal]:
         rest = f'"action":{dumps(action)},"next_state":{dumps(next_state)}'
         answer, _ = run_sync(self._with_state("compute_rewards", state, rest))
-        return read_rewards(answer)
+        return self._read(read_rewards, answer)
 
 
 def _index(value: Any) -> Any:

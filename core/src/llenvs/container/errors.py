@@ -60,9 +60,10 @@ def error_from_wire(data: Any) -> LLEnvsError:
     """The error that `error_to_wire` turned into `data`; never raises."""
     if not isinstance(data, Mapping) or not isinstance(data.get("message"), str):
         return ContainerFailed(f"the server sent an error that makes no sense: {str(data)[:200]}")
-    names = [data.get("type"), *(data.get("ancestors") or ())]
+    ancestors = data.get("ancestors")
+    names = [data.get("type"), *(ancestors if isinstance(ancestors, list) else ())]
     known = {cls.__name__: cls for cls in _family(LLEnvsError)}
-    cls = next((known[name] for name in names if name in known), LLEnvsError)
+    cls = next((known[name] for name in names if isinstance(name, str) and name in known), LLEnvsError)
     # constructors differ and would write the message anew, so they are not called
     error = cls.__new__(cls, data["message"])
     try:

@@ -154,12 +154,12 @@ class Replicas:
                 busy_wait = min(2 * busy_wait, _BUSY_WAIT[1])
             except ConnectionLost as error:
                 attempts += 1
-                tail = replica.server.log_tail()
                 if attempts >= _ATTEMPTS:
                     raise ContainerFailed(
-                        f"the server died or hung up {attempts} times while it had this request ({error})", tail
+                        f"the server died or hung up {attempts} times while it had this request ({error})",
+                        await asyncio.to_thread(replica.server.log_tail),
                     ) from None
-                if attempts < _RECONNECTS and replica.server.is_alive():
+                if attempts < _RECONNECTS and await asyncio.to_thread(replica.server.is_alive):
                     await asyncio.sleep(0.05 * attempts)  # a broken connection, or a process about to be gone
                 else:
                     self._replace(replica, error)
