@@ -100,7 +100,9 @@ class ProbeEnvironment(Environment[dict[str, Any]]):
 
     def _advance(self, state: State[dict[str, Any]], action: Action) -> Advance:
         self._obey(action.text)
-        results = tuple(ToolResult(call.id, str(call.arguments.get("words")), name=call.name) for call in action.tool_calls)
+        results = tuple(
+            ToolResult(call.id, str(call.arguments.get("words")), name=call.name) for call in action.tool_calls
+        )
         if action.text == "same":
             return Advance(Observation("Again?"), state.hidden)
         hidden = {**state.hidden, "said": (*state.hidden["said"], action.text)}
