@@ -1,0 +1,320 @@
+"""The backend for vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from llenvs.core.errors import InvalidOption
+from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
+from llenvs.inference.backend import Backend
+from llenvs.inference.errors import (
+    BackendError,
+    BadRequest,
+    ConnectionFailed,
+    ContextOverflow,
+    EngineUnavailable,
+    ProviderFailed,
+)
+from llenvs.inference.local.answer import read_answer
+from llenvs.inference.local.chat_template import RenderedPrompt
+from llenvs.inference.local.chat_tokenizer import ChatTokenizer
+from llenvs.inference.loop import run_sync
+from llenvs.inference.request import Capabilities, GenerationRequest
+from llenvs.inference.sampling import SamplingParams
+from llenvs.inference.tool_calls import ToolCallParser, make_parser
+from llenvs.inference.tool_calls.choice import grammar_of_choice
+from llenvs_vllm.engine import NAME, on_shared_loop, start_engine, stop_engine
+from llenvs_vllm.parameters import SEEDS, sampling_to_vllm
+from llenvs_vllm.pictures import pictures_of
+
+_FINISH = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH, "abort": FinishReason.CANCELLED}
+
+
+@dataclass(frozen=True)
+class _Running:
+    engine: Any
+    chat: ChatTokenizer
+    n_ctx: int
+
+
+class VLLMBackend(Backend):
+    """A model run by vLLM's asynchronous engine, which batches whatever is under way.
+
+    The engine is started at the first request (or by `check`) in a process of its own; the code that uses this
+    must be guarded by ``if __name__ == "__main__":``. It belongs to the process's one persistent event loop, so
+    that callers with loops of their own and callers without any can share it. Cancelling a request frees it.
+
+    A generation has the exact ids of its prompt and completion, and logprobs of the model's raw distribution. What
+    a request leaves open is taken from `sampling`, and what that leaves open too is the model's own distribution:
+    temperature 1, no truncation, no penalties, generation until the model ends its turn or the context is full.
+    (What a checkpoint's generation_config recommends is not used.) The same seed gives the same text as far as
+    logits are the same: in 16 bits the size of the batch moves them by rounding.
+
+    Args:
+        model: a folder (``save_pretrained``), or a name on the Hugging Face hub.
+        dtype: "auto" (the checkpoint's), "float32", "bfloat16" or "float16".
+        n_ctx: tokens of context of each request, prompt and answer together; None: what the model was trained
+            with.
+        tool_parser: the form in which the model calls tools, by name ("hermes", "llama3_json", "llama3_pythonic",
+            "mistral") or made.
+        chat_template: Jinja text that replaces the model's own chat template.
+        template_options: further variables of the template, e.g. ``{"enable_thinking": False}``.
+        parse_special: whether the text of a control token inside a message's content becomes that token. By
+            default it stays text, so that content cannot end its turn.
+        sampling: defaults for what a request leaves open.
+        max_concurrency: of `chat_batch` and evaluations.
+        engine: further ``AsyncEngineArgs``, e.g. ``{"tensor_parallel_size": 2, "gpu_memory_utilization": 0.8}``.
+
+    ``capabilities.images`` is what the model has, once the engine runs.
+
+    Errors on use: `ModelNotFound`, `EngineUnavailable` (vLLM is missing, does not start, or its engine died: then
+    no further request can succeed), `ContextOverflow`, `BadRequest` (what vLLM refuses).
+    """
+
+    name: ClassVar[str] = NAME
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        dtype: str = "auto",
+        n_ctx: int | None = None,
+        tool_parser: str | ToolCallParser = "hermes",
+        chat_template: str | None = None,
+        template_options: Mapping[str, Any] | None = None,
+        parse_special: bool = False,
+        sampling: SamplingParams | None = None,
+        max_concurrency: int = 256,
+        engine: Mapping[str, Any] | None = None,
+    ) -> None:
+        for option, value in {"n_ctx": n_ctx, "max_concurrency": max_concurrency}.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidOption(option, value, "must be a whole number of at least 1")
+        if not isinstance(model, str | os.PathLike) or not str(model):
+            raise InvalidOption("model", model, "must be a folder or a name on the Hugging Face hub")
+        path = Path(model).expanduser()
+        is_folder = path.is_dir() or isinstance(model, os.PathLike)
+        super().__init__(path.name if is_folder else str(model), max_concurrency=max_concurrency)
+        self._options = {
+            "model": str(path) if is_folder else str(model),
+            "dtype": dtype,
+            "max_model_len": n_ctx,
+            "disable_log_stats": True,
+            **(engine or {}),
+        }
+        self._parser = make_parser(tool_parser)
+        self._chat_template = chat_template
+        self._template_options = template_options
+        self._parse_special = parse_special
+        self._sampling = sampling or SamplingParams()
+        self.capabilities = Capabilities(
+            logprobs=True,
+            max_top_logprobs=int(self._options.get("max_logprobs", 20)),
+            token_ids=True,
+            prefix=True,
+            tools=True,
+            images=True,
+            seed=True,
+            native_n=True,
+            top_k=True,
+            min_p=True,
+            penalties=True,
+            grammar=True,
+            json_schema=True,
+        )
+        self._starting = threading.Lock()
+        self._running: _Running | None = None
+        self._pid = os.getpid()
+        _backends.add(self)
+
+    # -- the engine ---------------------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Start the engine. Raises what a request would."""
+        await self._started()
+
+    async def aclose(self) -> None:
+        """Shut the engine down; requests under way fail with `ConnectionFailed`. A later one starts it again."""
+        await asyncio.to_thread(self._stop)
+
+    async def _started(self) -> _Running:
+        return self._running if self._running is not None else await asyncio.to_thread(self._start)
+
+    def _start(self) -> _Running:
+        if self._pid != os.getpid():
+            raise EngineUnavailable(self.name, "this process was made by fork after the backend; make one here")
+        with self._starting:
+            if self._running is None:
+                engine = start_engine(self._options)
+                chat = ChatTokenizer(
+                    engine.get_tokenizer(),
+                    self._parser,
+                    backend=self.name,
+                    chat_template=self._chat_template,
+                    template_options=self._template_options,
+                    parse_special=self._parse_special,
+                )
+                self.capabilities = replace(
+                    self.capabilities, images=bool(engine.model_config.is_multimodal_model)
+                )
+                self._running = _Running(engine, chat, int(engine.model_config.max_model_len))
+            return self._running
+
+    def _stop(self) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._starting:
+            running, self._running = self._running, None
+        if running is not None:
+            stop_engine(running.engine)
+
+    # -- tokens and prompts -------------------------------------------------------------------------------
+
+    async def arender(self, request: GenerationRequest) -> RenderedPrompt:
+        """The prompt of `request` as the model reads it, text and ids, prefix included. Generates nothing.
+
+        An image is one placeholder here; a generation's own prompt ids have all its tokens.
+        """
+        running = await self._started()
+        self.capabilities.check(request, self.name)
+        return await asyncio.to_thread(running.chat.render, request)
+
+    def render(self, request: GenerationRequest) -> RenderedPrompt:
+        """`arender` for code without a loop."""
+        return run_sync(self.arender(request))
+
+    def tokenize(self, text: str) -> tuple[int, ...]:
+        """Ids of `text`, control tokens written out in it taken as text, nothing added."""
+        return tuple(run_sync(self._started()).chat.encode(text))
+
+    def detokenize(self, token_ids: Sequence[int]) -> str:
+        """Text of `token_ids`, control tokens written out."""
+        return run_sync(self._started()).chat.decode((), token_ids, special=True)
+
+    # -- generation ---------------------------------------------------------------------------------------
+
+    async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
+        sampling = request.sampling.with_defaults(self._sampling)
+        running = await self._started()
+        self.capabilities.check(replace(request, sampling=sampling), self.name)
+        prompt = await asyncio.to_thread(running.chat.render, request)
+        room = running.n_ctx - len(prompt.token_ids)
+        if room < 1:
+            raise ContextOverflow(
+                self.name,
+                f"the prompt has {len(prompt.token_ids)} tokens, which leaves no room for an answer in the "
+                f"context of {running.n_ctx}",
+            )
+        parameters = sampling_to_vllm(
+            sampling,
+            n=n,
+            grammar=grammar_of_choice(request, request.tool_choice, self._parser, backend=self.name),
+            json_schema=None if request.json_schema is None else dict(request.json_schema),
+            max_tokens=min(room, sampling.max_tokens or room),
+        )
+        inputs: dict[str, Any] = {"prompt_token_ids": list(prompt.token_ids)}
+        if pictures := pictures_of(request.messages):
+            inputs["multi_modal_data"] = {"image": pictures}
+        started = time.perf_counter()
+        output = await on_shared_loop(self._output(running, inputs, parameters))
+        latency = time.perf_counter() - started
+        prompt = RenderedPrompt(prompt.text, tuple(output.prompt_token_ids))
+        cached = int(output.num_cached_tokens or 0)
+        answers = []
+        for index, sample in enumerate(sorted(output.outputs, key=lambda each: each.index)):
+            if sample.finish_reason == "error":
+                raise ProviderFailed(self.name, "the engine reports an error of this request")
+            by_text = isinstance(sample.stop_reason, str)
+            metadata: dict[str, Any] = {}
+            if sampling.seed is not None:
+                metadata["seed"] = (sampling.seed + index) % SEEDS
+            if sample.finish_reason == "length" and len(sample.token_ids) >= room:
+                metadata["context_full"] = True
+            answers.append(
+                read_answer(
+                    running.chat,
+                    request,
+                    prompt,
+                    tuple(sample.token_ids),
+                    ended=sample.finish_reason == "stop" and not by_text,
+                    stop=sample.stop_reason if by_text else None,
+                    finish_reason=_FINISH.get(sample.finish_reason, FinishReason.UNKNOWN),
+                    logprobs=_logprobs(sample, sampling.logprobs, running.chat),
+                    usage=Usage(
+                        prompt_tokens=0 if index else len(prompt.token_ids),
+                        completion_tokens=len(sample.token_ids),
+                        cached_tokens=0 if index else cached,
+                    ),
+                    model=self.model,
+                    latency=latency,
+                    metadata=metadata,
+                )
+            )
+        return answers
+
+    async def _output(self, running: _Running, inputs: Mapping[str, Any], parameters: Any) -> Any:
+        last = None
+        try:
+            async for output in running.engine.generate(inputs, parameters, request_id=uuid.uuid4().hex):
+                last = output
+        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+            raise self._failure(running, error) from error
+        except Exception as error:
+            from vllm.exceptions import VLLMError
+
+            if not isinstance(error, VLLMError):
+                raise
+            raise self._failure(running, error) from error
+        if last is None or self._running is not running:  # the requests of an engine that is shut down are aborted
+            raise ConnectionFailed(self.name, "the backend was closed")
+        return last
+
+    def _failure(self, running: _Running, error: Exception) -> BackendError:
+        from vllm.exceptions import VLLMClientError
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        said = " ".join(str(error).split())[:400]
+        if self._running is not running:
+            return ConnectionFailed(self.name, "the backend was closed")
+        if isinstance(error, EngineDeadError) or running.engine.errored:
+            return EngineUnavailable(
+                self.name,
+                f"the engine died and answers no more; its log above says why ({said}); make a new backend",
+            )
+        if getattr(error, "parameter", None) == "input_tokens":
+            return ContextOverflow(self.name, said)
+        if isinstance(error, VLLMClientError | ValueError | TypeError | NotImplementedError):
+            return BadRequest(self.name, said)
+        return ProviderFailed(self.name, f"{type(error).__name__}: {said}")
+
+
+def _logprobs(sample: Any, wanted: int | None, chat: ChatTokenizer) -> tuple[TokenLogprob, ...] | None:
+    if wanted is None:
+        return None
+    made = []
+    for token, entries in zip(sample.token_ids, sample.logprobs, strict=True):
+        ranked = sorted((entry.rank, each) for each, entry in entries.items() if entry.rank <= wanted)
+        top = tuple((chat.spelled(each), float(entries[each].logprob)) for _, each in ranked)
+        made.append(TokenLogprob(chat.spelled(token), float(entries[token].logprob), int(token), top))
+    return tuple(made)
+
+
+_backends: weakref.WeakSet[VLLMBackend] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    for backend in list(_backends):
+        backend._stop()
+
+
+atexit.register(_stop_all)
