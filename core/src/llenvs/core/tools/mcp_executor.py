@@ -31,7 +31,9 @@ class MCPToolExecutor(AsyncToolExecutor):
         include: names of the server's tools to offer; None for all.
         terminal: names of the server's tools that end an episode.
         connect_timeout: seconds for starting the server and agreeing on the protocol.
-        timeout, max_concurrency, max_characters: see `AsyncToolExecutor`.
+        timeout: see `AsyncToolExecutor`.
+        max_concurrency: see `AsyncToolExecutor`.
+        max_characters: see `AsyncToolExecutor`.
 
     Raises:
         NotInstalled: the SDK is missing.
@@ -107,7 +109,8 @@ def _text(result: CallToolResult) -> str:
 
 def _block(block: ContentBlock) -> str:
     if block.type == "text":
-        return block.text
+        text: str = block.text
+        return text
     if block.type == "resource_link":
         return f"[{block.name}: {block.uri}]"
     if block.type == "resource":
