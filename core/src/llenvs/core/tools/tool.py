@@ -10,8 +10,6 @@ from llenvs.core.errors import InvalidOption
 from llenvs.core.tools.definition import ToolDefinition
 from llenvs.core.tools.signature import CallSignature
 
-ToolLike = "Tool | Callable[..., Any]"
-
 
 @dataclass(frozen=True, slots=True)
 class Tool:
