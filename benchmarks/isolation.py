@@ -1,8 +1,8 @@
 """Round trips of an isolated environment, beside the same steps in process and beside OpenEnv.
 
 Targets: a sequential, warm step of leg_counting at most 0.4 ms (median) over the step in process through the
-channel and 1 ms through plain HTTP; 64 concurrent callers at least 3,000 steps/s from one server process; and not slower than
-an echo environment of OpenEnv (PyPI, its own client and server, one WebSocket session for each caller).
+channel and 1 ms through plain HTTP; 64 concurrent callers at least 3,000 steps/s from one server process; and an
+echo environment not slower than one of OpenEnv (PyPI, its own client and server, one WebSocket session a caller).
 
     python benchmarks/isolation.py                       makes a virtual environment for openenv with uv
     python benchmarks/isolation.py --openenv PYTHON      uses an interpreter that has openenv
@@ -35,6 +35,33 @@ from llenvs.container.client import ContainerEnvironment
 
 OPENENV = "openenv==0.10.0"
 ENVIRONMENT = {"name": "leg_counting", "adapter": "reasoning_gym", "size": 100, "seed": 42}
+
+ECHO_ADAPTER = """
+from llenvs.core import Adapter, Advance, Environment, EnvironmentInfo, EnvironmentSpec, Observation, Signal, Start
+
+
+class EchoEnvironment(Environment):
+    num_tasks = 1
+
+    def _start(self, task_index, seed, options):
+        return Start(Observation("ready"), None)
+
+    def _advance(self, state, action):
+        return Advance(Observation(action.text), None)
+
+    def _signals(self, state, action, next_state):
+        yield Signal("length", reward=0.1)
+
+
+class EchoAdapter(Adapter):
+    name = "echo"
+
+    def list_environments(self):
+        return [EnvironmentInfo("echo", "echo")]
+
+    def create(self, name, options):
+        return EchoEnvironment(EnvironmentSpec("echo", "echo", max_steps=None, is_multi_turn=True))
+"""
 
 OPENENV_SERVER = """
 from openenv.core.env_server import Action, Environment, Observation, State, create_app
@@ -131,11 +158,15 @@ def main() -> None:
         openenv = None if args.openenv == "none" else OpenEnv(Path(folder), args.openenv)
         local = llenvs.make("reasoning_gym/leg_counting", size=100, seed=42)
         env = create_container_environment(ENVIRONMENT, ContainerConfig())
+        echo = create_container_environment(
+            "echo/echo", ContainerConfig(env={"PYTHONPATH": echo_adapter(Path(folder))})
+        )
         web = HttpClient(Path(folder))
         try:
-            measure(local, env, web, openenv, steps, args.callers, rounds)
+            measure(local, env, echo, web, openenv, steps, args.callers, rounds)
         finally:
             env.close()
+            echo.close()
             web.close()
             if openenv is not None:
                 openenv.close()
@@ -144,6 +175,7 @@ def main() -> None:
 def measure(
     local: Any,
     env: ContainerEnvironment,
+    echo: ContainerEnvironment,
     web: HttpClient,
     openenv: OpenEnv | None,
     steps: int,
@@ -157,17 +189,18 @@ def measure(
 
     kinds: dict[str, Callable[[], list[float]]] = {
         "in process": lambda: timed(lambda: local.step(local_state, action), steps),
-        "channel, async": lambda: asyncio.run(atimed(env, action, steps)),
+        "channel, async": lambda: asyncio.run(atimed(env, 3, action, steps)),
         "channel, sync": lambda: timed(lambda: env.step(state, action), steps),
         "plain HTTP": lambda: timed(web.step, steps),
+        "echo, async": lambda: asyncio.run(atimed(echo, 0, action, steps)),
     }
     if openenv is not None:
-        kinds["OpenEnv, async"] = lambda: openenv.ask("sequential", steps, 1)
+        kinds["echo of OpenEnv"] = lambda: openenv.ask("sequential", steps, 1)
     rates: dict[str, Callable[[], float]] = {
         "channel": lambda: asyncio.run(arate(env, action, 4 * steps, callers))
     }
     if openenv is not None:
-        rates["OpenEnv"] = lambda: openenv.ask("concurrent", 4 * steps, callers)
+        rates["echo of OpenEnv"] = lambda: openenv.ask("concurrent", 4 * steps, callers)
 
     medians: dict[str, list[float]] = {name: [] for name in kinds}
     tails: dict[str, list[float]] = {name: [] for name in kinds}
@@ -206,8 +239,8 @@ def timed(step: Callable[[], Any], steps: int) -> list[float]:
     return times
 
 
-async def atimed(env: ContainerEnvironment, action: Action, steps: int) -> list[float]:
-    state, _ = await env.areset(options={"task_index": 3})
+async def atimed(env: ContainerEnvironment, task: int, action: Action, steps: int) -> list[float]:
+    state, _ = await env.areset(options={"task_index": task})
     times = []
     for _ in range(steps):
         began = time.perf_counter()
@@ -217,7 +250,7 @@ async def atimed(env: ContainerEnvironment, action: Action, steps: int) -> list[
 
 
 async def arate(env: ContainerEnvironment, action: Action, steps: int, callers: int) -> float:
-    states = [(await env.areset(options={"task_index": i % 100}))[0] for i in range(callers)]
+    states = [(await env.areset(options={"task_index": i % len(env)}))[0] for i in range(callers)]
 
     async def caller(state: llenvs.State[Any]) -> None:
         for _ in range(steps // callers):
@@ -227,6 +260,17 @@ async def arate(env: ContainerEnvironment, action: Action, steps: int, callers: 
     tasks: list[Awaitable[None]] = [caller(state) for state in states]
     await asyncio.gather(*tasks)
     return steps // callers * callers / (time.perf_counter() - began)
+
+
+def echo_adapter(folder: Path) -> str:
+    """A folder that holds the echo adapter as if it were installed."""
+    place = folder / "echo"
+    metadata = place / "echo_adapter-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (place / "echo_adapter.py").write_text(ECHO_ADAPTER)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-adapter\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[llenvs.adapters]\necho = echo_adapter:EchoAdapter\n")
+    return str(place)
 
 
 class HttpClient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -46,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logger.error("cannot serve: %s", error)
         _tell(ready, {"ready": False, "error": error_to_wire(error)})
         return 1
+
+    # what was imported and built stays: the garbage collector need not look at it again and again
+    gc.collect()
+    gc.freeze()
 
     def announce(address: str) -> None:
         _tell(ready, {"ready": True, "address": address})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -21,10 +22,9 @@ class Metrics:
         """One request ended; `outcome` is "ok" or the name of the error."""
         self._requests[operation, outcome] += 1
         self._seconds[operation] += seconds  # type: ignore[assignment]
-        for bound in BUCKETS:
-            if seconds <= bound:
-                self._buckets[operation, bound] += 1
-                break
+        place = bisect.bisect_left(BUCKETS, seconds)
+        if place < len(BUCKETS):
+            self._buckets[operation, BUCKETS[place]] += 1
 
     def render(self, gauges: Mapping[str, tuple[str, float]]) -> str:
         """All figures; `gauges`: name -> (what it is, its value now)."""

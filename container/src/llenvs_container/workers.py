@@ -7,7 +7,6 @@ after the other while work is waiting: short steps are done by one warm thread, 
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -59,8 +58,7 @@ class Workers:
         self._waiting: deque[Job] = deque()
         self._finished: deque[tuple[Job, str | None, LLEnvsError | None]] = deque()
         self._lock = threading.Lock()
-        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._idle = 0
+        self._idle: list[threading.Lock] = []  # what each sleeping thread waits for; the last one is the warmest
         self._started = 0
         self._loop_told = False
         self._growing: asyncio.TimerHandle | None = None
@@ -102,10 +100,9 @@ class Workers:
 
     def _wake(self) -> None:
         with self._lock:
-            if self._idle > 0:
-                self._idle -= 1
+            if self._idle:
                 self.awake += 1
-                self._bell.put(None)
+                self._idle.pop().release()
             elif self._started < self.threads:
                 self._started += 1
                 self.awake += 1
@@ -114,6 +111,8 @@ class Workers:
     # -- in the threads -----------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        bell = threading.Lock()
+        bell.acquire()
         while True:
             self._work_off()
             with self._lock:
@@ -121,8 +120,8 @@ class Workers:
                 if self._waiting:
                     continue
                 self.awake -= 1
-                self._idle += 1
-            self._bell.get()
+                self._idle.append(bell)
+            bell.acquire()
 
     def _work_off(self) -> None:
         while True:

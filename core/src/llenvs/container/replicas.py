@@ -11,6 +11,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -44,14 +45,23 @@ class Replica:
         self.in_flight = 0
         self._counting = threading.Lock()
         self._links: PerLoop[_Link] = PerLoop(lambda: _Link(server, max_in_flight))
+        self._last: tuple[weakref.ref[asyncio.AbstractEventLoop], _Link] | None = None
 
     async def request(self, fields: str, timeout: float | None) -> Any:
         """See `Channel.request`."""
         self._count(1)
         try:
-            return await self._links.get().request(fields, timeout)
+            return await self._link().request(fields, timeout)
         finally:
             self._count(-1)
+
+    def _link(self) -> _Link:
+        loop, last = asyncio.get_running_loop(), self._last
+        if last is not None and last[0]() is loop:  # nearly always
+            return last[1]
+        link = self._links.get()
+        self._last = (weakref.ref(loop), link)
+        return link
 
     def _count(self, change: int) -> None:
         with self._counting:
@@ -145,7 +155,7 @@ class Replicas:
         """
         busy_wait, attempts = _BUSY_WAIT[0], 0
         while True:
-            replica = await self._choose(holder)
+            replica = self._ready(holder) or await self._awaited(holder)
             text = fields if isinstance(fields, str) else fields(replica.number)
             try:
                 return await replica.request(text, self._config.request_timeout), replica.number
@@ -166,19 +176,30 @@ class Replicas:
 
     # -- which one ----------------------------------------------------------------------------------------
 
-    async def _choose(self, holder: int | None) -> Replica:
+    def _ready(self, holder: int | None) -> Replica | None:
+        """The replica to take now; None when all are being started."""
+        with self._lock:
+            if self._closed:
+                raise ContainerFailed("the environment was closed")
+            alive = [slot for slot in self._slots if isinstance(slot, Replica)]
+        if len(alive) < 2:
+            return alive[0] if alive else None
+        least = min(alive, key=_load)
+        for replica in alive:
+            if replica.number == holder and replica.in_flight <= least.in_flight + _SLACK:
+                return replica
+        return least
+
+    async def _awaited(self, holder: int | None) -> Replica:
+        """The replica to take, once one is there."""
         while True:
+            replica = self._ready(holder)
+            if replica is not None:
+                return replica
             with self._lock:
-                if self._closed:
-                    raise ContainerFailed("the environment was closed")
-                alive = [slot for slot in self._slots if isinstance(slot, Replica)]
                 starting = [slot for slot in self._slots if not isinstance(slot, Replica)]
-            if alive:
-                least = min(alive, key=_load)
-                for replica in alive:
-                    if replica.number == holder and replica.in_flight <= least.in_flight + _SLACK:
-                        return replica
-                return least
+            if not starting:
+                continue
             await asyncio.wait(
                 [asyncio.wrap_future(future) for future in starting], return_when=asyncio.FIRST_COMPLETED
             )
