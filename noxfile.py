@@ -19,11 +19,11 @@ nox.options.reuse_existing_virtualenvs = False
 ROOT = Path(__file__).parent
 PARTS = {
     "cli": "cli",
+    "container": "container",
     "reasoning_gym": "packages/reasoning-gym",
     "llamacpp": "backends/llamacpp",
     "openai": "backends/openai",
 }
-ALL_SOURCES = ["core/src", "cli/src", *(f"{PARTS[p]}/src" for p in ("reasoning_gym", "llamacpp", "openai"))]
 
 
 def _uv() -> str:
@@ -37,7 +37,7 @@ def _installed_pythons(wanted: list[str]) -> list[str]:
     """Those of `wanted` that are on this machine; nothing is downloaded to find out."""
     found = []
     for version in wanted:
-        command = [_uv(), "python", "find", "--no-project", "--no-python-downloads", version]
+        command = [_uv(), "python", "find", "--no-project", "--system", "--no-python-downloads", version]
         if subprocess.run(command, capture_output=True, cwd=ROOT).returncode == 0:
             found.append(version)
     return found
@@ -83,9 +83,9 @@ def lint(session: nox.Session) -> None:
 @nox.session(python=PYTHON)
 def types(session: nox.Session) -> None:
     """Types: mypy, strict on core."""
-    session.install("-e", ".[all]", "--group", "types")
+    session.install("-e", ".[all,mcp]", "--group", "types")
     session.run("mypy", "--strict", "core/src")
-    session.run("mypy", *ALL_SOURCES[1:])
+    session.run("mypy", *(f"{path}/src" for path in PARTS.values()))
 
 
 @nox.session(python=PYTHON)
