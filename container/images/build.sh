@@ -38,8 +38,10 @@ uvx --quiet --python "$python" pip wheel -qq --disable-pip-version-check --no-de
 
 # the classic builder, which every engine has; it needs no network, and gets none
 export DOCKER_BUILDKIT=0
-"$engine" build --quiet --network none --build-arg "SYSTEM=$system" --tag "$base" \
-  --file "$images/base.Dockerfile" "$context" >/dev/null
-"$engine" build --quiet --network none --build-arg "BASE=$base" --build-arg "ADAPTER=llenvs-$adapter" \
-  --tag "$image" --file "$images/adapter.Dockerfile" "$context" >/dev/null
+build() {
+  "$engine" build --network none "$@" "$context" >"$context.log" 2>&1 || { tail -n 40 "$context.log" >&2; exit 1; }
+}
+trap 'rm -rf "$context" "$context.log"' EXIT
+build --build-arg "SYSTEM=$system" --tag "$base" --file "$images/base.Dockerfile"
+build --build-arg "BASE=$base" --build-arg "ADAPTER=llenvs-$adapter" --tag "$image" --file "$images/adapter.Dockerfile"
 echo "$image"
