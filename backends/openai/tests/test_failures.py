@@ -11,8 +11,8 @@ import pytest
 
 from llenvs.inference import RetryPolicy, SamplingParams
 from llenvs.inference import errors as failures
+from llenvs.inference.http_failures import retry_after
 from llenvs_openai import OpenAIBackend
-from llenvs_openai.failures import retry_after
 
 QUICK = RetryPolicy(attempts=3, min_wait=0.01, max_wait=0.02)
 

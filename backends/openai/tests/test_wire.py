@@ -102,10 +102,13 @@ def test_openais_own_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     backend = OpenAIBackend("gpt-4o", api_key="secret")
     assert backend.base_url == "https://api.openai.com/v1"
-    parameters = backend._parameters(GenerationRequest(USER), SamplingParams(max_tokens=5, top_k=0), 3)
-    assert parameters["max_completion_tokens"] == 5
-    assert parameters["n"] == 3
-    assert parameters["extra_body"] is None
+    body = backend._body(GenerationRequest(USER), SamplingParams(max_tokens=5, top_k=0), 3)
+    assert body == {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": "hi"}],
+        "max_completion_tokens": 5,
+        "n": 3,
+    }
     for sampling in (SamplingParams(top_k=40), SamplingParams(min_p=0.1), SamplingParams(stop=tuple("abcde"))):
         with pytest.raises(UnsupportedFeature):  # before anything is sent
             backend.chat("hi", sampling)
@@ -166,14 +169,15 @@ def test_tool_calls_valid_and_not(stub: Any, reply: Any, answer: Any) -> None:
     generation = backend.chat("hi", tools=(ADD,))
     assert generation.finish_reason is FinishReason.TOOL_CALLS
     assert generation.text == ""
-    assert [(each.id, dict(each.arguments)) for each in generation.tool_calls] == [
-        ("c1", {"a": 1}),
-        ("c2", {}),
-        ("c3", {}),
-        ("c4", {}),
-        ("c5", {"a": 2}),
+    assert [(each.id, dict(each.arguments), each.source) for each in generation.tool_calls] == [
+        ("c1", {"a": 1}, ""),
+        ("c2", {}, broken),
+        ("c3", {}, "[1]"),
+        ("c4", {}, ""),
+        ("c5", {"a": 2}, ""),
     ]
-    assert generation.metadata["raw_tool_arguments"] == {"c2": broken, "c3": "[1]"}
+    assert "ends too early" in generation.tool_calls[1].problem
+    assert "not a JSON object" in generation.tool_calls[2].problem
     # what the model wrote goes back to it unchanged
     results = tuple(ChatMessage("tool", "?", tool_call_id=f"c{i}") for i in range(1, 6))
     backend.chat((*USER, generation.to_message(), *results))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
-from llenvs.core.tools import ToolCall
+from llenvs.core.tools import ToolCall, ToolDefinition
 from llenvs.inference.errors import ProviderFailed, UnsupportedFeature
+from llenvs_openai.custom_tools import CUSTOM_CALLS, call_of
 from llenvs_openai.failures import failure_in_answer
-from llenvs_openai.messages import RAW_ARGUMENTS
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -26,7 +25,13 @@ _FINISH = {
 
 
 def generations_of(
-    answer: object, *, backend: str, count: int, logprobs: int | None, token_ids: bool, latency: float
+    answer: object,
+    *,
+    backend: str,
+    count: int,
+    logprobs: int | None = None,
+    token_ids: bool = False,
+    tools: Sequence[ToolDefinition] = (),
 ) -> list[Generation]:
     """The `count` generations in `answer`.
 
@@ -34,7 +39,7 @@ def generations_of(
         answer: what the SDK returned; text, where the server sent no JSON.
         logprobs: alternatives of each token that were asked for, None for no logprobs.
         token_ids: whether they were asked for.
-        latency: seconds that the request took.
+        tools: of the request.
 
     Raises:
         ProviderFailed: an answer that makes no sense, or that holds an error.
@@ -67,7 +72,7 @@ def generations_of(
     lengths = [len(one) if one is not None else None for one in (i or s for i, s in zip(ids, scores, strict=True))]
     usages = _usages(answer, lengths)
     return [
-        _generation(choice, answer, score, own_ids, prompt_ids, usage, latency)
+        _generation(choice, answer, score, own_ids, prompt_ids, usage, tools)
         for choice, score, own_ids, usage in zip(choices, scores, ids, usages, strict=True)
     ]
 
@@ -79,14 +84,14 @@ def _generation(
     token_ids: tuple[int, ...] | None,
     prompt_token_ids: tuple[int, ...] | None,
     usage: Usage,
-    latency: float,
+    tools: Sequence[ToolDefinition],
 ) -> Generation:
     message = choice.message
     extra = message.model_extra or {}
-    calls, raw = _tool_calls(message.tool_calls or ())
+    calls, custom = _tool_calls(message.tool_calls or (), tools)
     metadata: dict[str, Any] = {}
-    if raw:
-        metadata[RAW_ARGUMENTS] = raw
+    if custom:
+        metadata[CUSTOM_CALLS] = custom
     if answer.id:
         metadata["id"] = answer.id
     if answer.system_fingerprint:
@@ -109,30 +114,30 @@ def _generation(
         logprobs=logprobs,
         reasoning=extra.get("reasoning_content") or extra.get("reasoning") or None,
         model=answer.model or "",
-        latency=latency,
         metadata=metadata,
     )
 
 
-def _tool_calls(calls: Sequence[Any]) -> tuple[tuple[ToolCall, ...], dict[str, str]]:
-    """The calls, and the arguments of those whose arguments are no JSON object, by call id."""
-    parsed, raw = [], {}
+def _tool_calls(
+    calls: Sequence[Any], tools: Sequence[ToolDefinition]
+) -> tuple[tuple[ToolCall, ...], dict[str, str]]:
+    """The calls; and those of custom tools, by id, with the argument that their free text is."""
+    parsed, custom = [], {}
     for number, call in enumerate(calls):
-        function = getattr(call, "function", None) or getattr(call, "custom", None)
         identity = call.id or f"call_{number}"
-        text = getattr(function, "arguments", None) or getattr(function, "input", None) or ""
-        if isinstance(text, Mapping):  # against the API, some servers send the object itself
-            arguments: Any = dict(text)
+        free = getattr(call, "custom", None)
+        if free is not None:
+            made, custom[identity] = call_of(free, identity, tools)
+            parsed.append(made)
+            continue
+        function = getattr(call, "function", None)
+        name = str(getattr(function, "name", "") or "")
+        arguments = getattr(function, "arguments", None) or ""
+        if isinstance(arguments, Mapping):  # against the API, some servers send the object itself
+            parsed.append(ToolCall(name, dict(arguments), identity))
         else:
-            try:
-                arguments = json.loads(text) if text else {}
-            except ValueError:
-                arguments = None
-        if not isinstance(arguments, dict):
-            raw[identity] = str(text)
-            arguments = {}
-        parsed.append(ToolCall(str(getattr(function, "name", "") or ""), arguments, identity))
-    return tuple(parsed), raw
+            parsed.append(ToolCall.from_json(name, str(arguments), identity))
+    return tuple(parsed), custom
 
 
 def _logprobs(choice: Choice, wanted: int) -> tuple[TokenLogprob, ...] | None:

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation
-from llenvs.core.options import parse_options
-from llenvs.inference.backend import Backend
-from llenvs.inference.errors import (
-    AuthenticationFailed,
-    BackendError,
-    BadRequest,
-    ModelNotFound,
-    UnsupportedFeature,
-)
-from llenvs.inference.loop import PerLoop
+from llenvs.inference.errors import BackendError, BadRequest, ModelNotFound, UnsupportedFeature
+from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
 from llenvs_openai.answers import generations_of
+from llenvs_openai.custom_tools import CustomTools
 from llenvs_openai.failures import failure_of
-from llenvs_openai.messages import message_to_api, tool_choice_to_api
+from llenvs_openai.messages import message_to_api
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from llenvs.inference.budget import Budget
+    from llenvs.inference.cache import GenerationCache
+
 MaxTokensField = Literal["max_completion_tokens", "max_tokens"]
 
-OPENAI_URL = "https://api.openai.com/v1"
-_NO_KEY_NEEDED = "not-needed"  # the SDK wants some text, servers without keys ignore it
 _MOST_STOPS = 4
-_OURS = frozenset({"model", "messages", "n", "stream", "tools", "stop"})
 
 
-class OpenAIBackend(Backend):
+class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
     """A model behind OpenAI's Chat Completions, at OpenAI or at any server with that API (`base_url`).
 
     Sends only what a request asks for; what it leaves open is the server's default. A parameter that the API does
@@ -51,22 +40,23 @@ class OpenAIBackend(Backend):
         model: as the server names it.
         api_key: None: the environment variable OPENAI_API_KEY; OpenAI's own API needs one, other servers may not.
         base_url: None: the environment variable OPENAI_BASE_URL, else OpenAI's own API.
-        max_concurrency: requests in flight at once from one event loop, >= 1.
-        timeout: seconds for one request.
-        retry: when and how often a failed request is sent again (`RetryPolicy`, or its fields); the SDK's own
-            retries are off.
-        headers: sent with each request.
-        extra_body: further members of each request's JSON body; ``SamplingParams.extra`` goes over them.
         max_tokens_field: the member that holds the limit of tokens; None: "max_completion_tokens" at OpenAI,
             "max_tokens" elsewhere.
+        parallel_tool_calls: whether one answer may hold several calls; None: the server's default.
+        custom_tools: names of tools (or names with formats, see `CustomTools`) that are sent as custom ones: the
+            model calls them with free text, their one argument.
         return_token_ids: ask a vLLM server for the exact ids of prompt and completion.
-        sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
-        capabilities: features of this server that differ from what is assumed, e.g. ``{"logprobs": False}``.
+        max_concurrency, timeout, retry, headers, extra_body, sampling, capabilities, budget, cache: see
+            `RemoteBackend`.
 
     Seeds: of n samples of one request, servers use seed + i or their own way; OpenAI promises no exact repetition.
     """
 
     name: ClassVar[str] = "openai"
+    key_variable: ClassVar[str] = "OPENAI_API_KEY"
+    url_variable: ClassVar[str] = "OPENAI_BASE_URL"
+    default_url: ClassVar[str] = "https://api.openai.com/v1"
+    reserved: ClassVar[frozenset[str]] = frozenset({"model", "messages", "n", "stream", "tools", "stop"})
 
     def __init__(
         self,
@@ -80,41 +70,37 @@ class OpenAIBackend(Backend):
         headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, Any] | None = None,
         max_tokens_field: MaxTokensField | None = None,
+        parallel_tool_calls: bool | None = None,
+        custom_tools: Sequence[str] | Mapping[str, Mapping[str, Any] | None] = (),
         return_token_ids: bool = False,
         sampling: SamplingParams | Mapping[str, Any] | None = None,
         capabilities: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        cache: GenerationCache | str | os.PathLike[str] | None = None,
     ) -> None:
-        if not isinstance(model, str) or not model:
-            raise InvalidOption("model", model, "must be the name of a model")
-        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
-            raise InvalidOption("max_concurrency", max_concurrency, "must be a whole number of at least 1")
         if max_tokens_field not in (None, "max_completion_tokens", "max_tokens"):
             valid = "max_completion_tokens, max_tokens"
             raise InvalidOption("max_tokens_field", max_tokens_field, "no such member", valid=valid)
-        super().__init__(model, max_concurrency=max_concurrency)
-        self.base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
-        if urlsplit(self.base_url).scheme not in ("http", "https"):
-            raise InvalidOption("base_url", self.base_url, "must begin with http:// or https://")
-        self._is_openai = urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
-        self._api_key = api_key
-        self._timeout = timeout
-        self._retry = retry if isinstance(retry, RetryPolicy) else parse_options(RetryPolicy, retry or {}, "retry")
-        self._headers = dict(headers or {})
-        self._extra_body = dict(extra_body or {})
-        self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if self._is_openai else "max_tokens")
         self._return_token_ids = return_token_ids
-        self._sampling = (
-            sampling
-            if isinstance(sampling, SamplingParams)
-            else parse_options(SamplingParams, sampling or {}, "sampling")
+        self._parallel_tool_calls = parallel_tool_calls
+        self._custom_tools = CustomTools.of(custom_tools)
+        super().__init__(
+            model,
+            api_key=api_key,
+            base_url=base_url,
+            max_concurrency=max_concurrency,
+            timeout=timeout,
+            retry=retry,
+            headers=headers,
+            extra_body=extra_body,
+            sampling=sampling,
+            capabilities=capabilities,
+            budget=budget,
+            cache=cache,
         )
-        try:
-            self.capabilities = replace(self._assumed(), **(capabilities or {}))
-        except TypeError:
-            valid = ", ".join(Capabilities.__dataclass_fields__)
-            raise InvalidOption("capabilities", capabilities, "unknown capability", valid=valid) from None
-        self._clients: PerLoop[AsyncOpenAI] = PerLoop(self._new_client)
-        self._turns: PerLoop[asyncio.Semaphore] = PerLoop(lambda: asyncio.Semaphore(self.max_concurrency))
+        self._max_tokens_field = max_tokens_field or (
+            "max_completion_tokens" if self._is_provider else "max_tokens"
+        )
 
     def _assumed(self) -> Capabilities:
         return Capabilities(
@@ -125,8 +111,8 @@ class OpenAIBackend(Backend):
             images=True,
             seed=True,
             native_n=True,
-            top_k=not self._is_openai,
-            min_p=not self._is_openai,
+            top_k=not self._is_provider,
+            min_p=not self._is_provider,
             penalties=True,
             reasoning_effort=True,
             json_schema=True,
@@ -138,13 +124,13 @@ class OpenAIBackend(Backend):
 
         client = self._clients.get()
         try:
-            if self._is_openai:
+            if self._is_provider:
                 await client.models.retrieve(self.model)
                 return
             known = sorted([str(each.id) async for each in client.models.list()])
         except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
             failure = self._failure(error)
-            if not self._is_openai and isinstance(failure, ModelNotFound | BadRequest):
+            if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
                 return  # a server without a list of models
             raise failure from error
         if known and self.model not in known:
@@ -153,52 +139,27 @@ class OpenAIBackend(Backend):
                 self.name, f"{self.base_url} has no model {self.model!r}; it has {', '.join(close)}"
             )
 
-    async def aclose(self) -> None:
-        """Close the connections. A later request opens new ones."""
-        await self._clients.aclose(lambda client: client.close())
+    def identity(self) -> Mapping[str, Any]:
+        """See `Backend.identity`."""
+        return {
+            **super().identity(),
+            "parallel_tool_calls": self._parallel_tool_calls,
+            "custom_tools": dict(self._custom_tools.formats),
+            "return_token_ids": self._return_token_ids,
+        }
 
-    async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
-        sampling = request.sampling.with_defaults(self._sampling)
-        self.capabilities.check(replace(request, sampling=sampling), self.name)
-        parameters = self._parameters(request, sampling, n)
-        return await self._retry.run(lambda: self._attempt(parameters, sampling, n))
-
-    async def _attempt(self, parameters: Mapping[str, Any], sampling: SamplingParams, n: int) -> list[Generation]:
-        import openai
-
-        client = self._clients.get()
-        async with self._turns.get():
-            started = time.perf_counter()
-            try:
-                answer = await client.chat.completions.create(**parameters)
-            except (openai.OpenAIError, ValueError) as error:
-                raise self._failure(error) from error
-            latency = time.perf_counter() - started
-        return generations_of(
-            answer,
-            backend=self.name,
-            count=n,
-            logprobs=sampling.logprobs,
-            token_ids=self._return_token_ids,
-            latency=latency,
-        )
-
-    def _parameters(self, request: GenerationRequest, sampling: SamplingParams, n: int) -> dict[str, Any]:
-        """The arguments of the SDK's ``create``."""
-        for key in sampling.extra:
-            if key in _OURS:
-                raise BadRequest(self.name, f"extra cannot hold {key!r}, which the request itself decides")
-        if self._is_openai and len(sampling.stop) > _MOST_STOPS:
+    def _body(self, request: GenerationRequest, sampling: SamplingParams, n: int) -> dict[str, Any]:
+        if self._is_provider and len(sampling.stop) > _MOST_STOPS:
             raise UnsupportedFeature(self.name, f"{len(sampling.stop)} stop strings", f"at most {_MOST_STOPS}")
-        body: dict[str, Any] = {}
-        if not self._is_openai:
-            body |= {"top_k": sampling.top_k, "min_p": sampling.min_p}
-        if self._return_token_ids:
-            body["return_token_ids"] = True
-        parameters: dict[str, Any] = {
+        neutral = self._is_provider  # top_k and min_p that limit nothing are not sent to an API without them
+        members: dict[str, Any] = {
+            "model": self.model,
+            "messages": [message_to_api(message) for message in request.messages],
             self._max_tokens_field: sampling.max_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
+            "top_k": None if neutral else sampling.top_k,
+            "min_p": None if neutral else sampling.min_p,
             "seed": sampling.seed,
             "stop": list(sampling.stop) or None,
             "presence_penalty": sampling.presence_penalty,
@@ -208,26 +169,48 @@ class OpenAIBackend(Backend):
             # some servers take 0 alternatives for no logprobs at all
             "top_logprobs": None if sampling.logprobs is None else max(1, sampling.logprobs),
             "n": n if n > 1 else None,
-            "tools": [tool.to_openai() for tool in request.tools] or None,
-            "tool_choice": tool_choice_to_api(request.tool_choice) if request.tools else None,
             "response_format": _response_format(request.json_schema),
+            "return_token_ids": self._return_token_ids or None,
         }
-        body = {key: value for key, value in body.items() if value is not None}
-        return {
-            "model": self.model,
-            "messages": [message_to_api(message) for message in request.messages],
-            **{key: value for key, value in parameters.items() if value is not None},
-            "extra_body": {**body, **self._extra_body, **sampling.extra} or None,
-        }
+        if request.tools:
+            members["tools"] = [self._custom_tools.tool_to_api(tool) for tool in request.tools]
+            members["tool_choice"] = self._custom_tools.choice_to_api(request.tool_choice)
+            members["parallel_tool_calls"] = self._parallel_tool_calls
+        return {key: value for key, value in members.items() if value is not None}
+
+    async def _ask(
+        self,
+        client: AsyncOpenAI,
+        body: dict[str, Any],
+        request: GenerationRequest,
+        sampling: SamplingParams,
+        n: int,
+    ) -> list[Generation]:
+        import openai
+        from openai.types.chat import ChatCompletion
+
+        try:
+            # what chat.completions.create() does but for sending the body through its parameters' types, which
+            # takes a third of its processor time and would move what it does not know into extra_body
+            answer = await client.post("/chat/completions", cast_to=ChatCompletion, body=body)
+        except (openai.OpenAIError, ValueError) as error:
+            raise self._failure(error) from error
+        return self._read(answer, request, sampling, n)
+
+    def _read(
+        self, answer: object, request: GenerationRequest, sampling: SamplingParams, n: int
+    ) -> list[Generation]:
+        return generations_of(
+            answer,
+            backend=self.name,
+            count=n,
+            logprobs=sampling.logprobs,
+            token_ids=self._return_token_ids,
+            tools=request.tools,
+        )
 
     def _new_client(self) -> AsyncOpenAI:
-        key = self._api_key or os.environ.get("OPENAI_API_KEY")
-        if not key:
-            if self._is_openai:
-                raise AuthenticationFailed(
-                    self.name, "no API key; set the environment variable OPENAI_API_KEY, or give api_key"
-                )
-            key = _NO_KEY_NEEDED
+        key = self._key()
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
@@ -237,6 +220,9 @@ class OpenAIBackend(Backend):
             max_retries=0,
             default_headers=self._headers,
         )
+
+    async def _close_client(self, client: AsyncOpenAI) -> None:
+        await client.close()
 
     def _failure(self, error: Exception) -> BackendError:
         return failure_of(

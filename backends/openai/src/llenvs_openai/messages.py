@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from llenvs.core.message import ChatMessage, ImageContent
-
-RAW_ARGUMENTS = "raw_tool_arguments"
-"""Metadata of a message: call id -> arguments as the model wrote them, where they are no JSON object."""
+from llenvs.core.tools import ToolCall
+from llenvs_openai.custom_tools import CUSTOM_CALLS
 
 
 def message_to_api(message: ChatMessage) -> dict[str, Any]:
@@ -18,29 +17,20 @@ def message_to_api(message: ChatMessage) -> dict[str, Any]:
         text = [{"type": "text", "text": message.content}] if message.content else []
         data["content"] = [*text, *map(_image_part, message.images)]
     if message.tool_calls:
-        raw = message.metadata.get(RAW_ARGUMENTS, {})
+        custom = message.metadata.get(CUSTOM_CALLS, {})
         data["content"] = message.content or None
-        data["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": raw.get(call.id, json.dumps(dict(call.arguments), ensure_ascii=False)),
-                },
-            }
-            for call in message.tool_calls
-        ]
+        data["tool_calls"] = [_call_to_api(call, custom.get(call.id)) for call in message.tool_calls]
     if message.tool_call_id is not None:
         data["tool_call_id"] = message.tool_call_id
     return data
 
 
-def tool_choice_to_api(choice: str | None) -> str | dict[str, Any] | None:
-    """``tool_choice``: "auto", "none", "required" as they are, anything else as the name of a function."""
-    if choice is None or choice in ("auto", "none", "required"):
-        return choice
-    return {"type": "function", "function": {"name": choice}}
+def _call_to_api(call: ToolCall, custom_argument: str | None) -> dict[str, Any]:
+    if custom_argument is not None:
+        text = str(call.arguments.get(custom_argument, ""))
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": text}}
+    arguments = call.source if call.problem else json.dumps(dict(call.arguments), ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _image_part(image: ImageContent) -> dict[str, Any]:

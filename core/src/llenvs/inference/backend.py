@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
 from llenvs.core.message import ChatMessage
 from llenvs.inference.loop import run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
+
+if TYPE_CHECKING:
+    import os
+
+    from llenvs.inference.budget import Budget
+    from llenvs.inference.cache import GenerationCache
 
 
 class Backend(ABC):
@@ -27,10 +34,42 @@ class Backend(ABC):
     """As written in a configuration."""
     capabilities: Capabilities = Capabilities()
     """What this instance can do."""
+    spends_for_itself: ClassVar[bool] = False
+    """Whether `_generate` takes from the budget itself, for each attempt; else each call of it is one request."""
+    budget: Budget | None = None
+    cache: GenerationCache | None = None
+    _sampling: SamplingParams = SamplingParams()  # what a request leaves open
 
     def __init__(self, model: str, *, max_concurrency: int = 64) -> None:
         self.model = model
         self.max_concurrency = max_concurrency
+
+    def use(
+        self,
+        *,
+        budget: Budget | Mapping[str, Any] | None = None,
+        cache: GenerationCache | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Keep to a budget, or keep answers on disk; every backend can. Gives this backend back.
+
+        Args:
+            budget: requests and tokens per minute (`Budget`, or its fields).
+            cache: a folder, or a `GenerationCache`.
+        """
+        if budget is not None:
+            from llenvs.inference.budget import Budget
+
+            self.budget = Budget.of(budget)
+        if cache is not None:
+            from llenvs.inference.cache import GenerationCache
+
+            self.cache = GenerationCache.of(cache)
+        return self
+
+    def identity(self) -> Mapping[str, Any] | None:
+        """What of this instance, beside a request, decides its answers, without secrets: what a cache tells
+        answers apart by. None: it is not said, and a cache cannot be used."""
+        return None
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """One sample.
@@ -40,7 +79,7 @@ class Backend(ABC):
             BackendError: what went wrong, after the retries that are worth it.
         """
         self.capabilities.check(request, self.name)
-        return (await self._generate(request, 1))[0]
+        return (await self.answers(request, 1))[0]
 
     async def sample(self, request: GenerationRequest, n: int) -> tuple[Generation, ...]:
         """`n` samples of one request, as one request where the engine can.
@@ -52,14 +91,41 @@ class Backend(ABC):
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
         if n == 1 or self.capabilities.native_n:
-            return tuple(await self._generate(request, n))
+            return tuple(await self.answers(request, n))
         seed = request.sampling.seed
         requests = [
             request if seed is None else replace(request, sampling=request.sampling.with_seed(seed + i))
             for i in range(n)
         ]
-        answers = await asyncio.gather(*(self._generate(each, 1) for each in requests))
+        answers = await asyncio.gather(*(self.answers(each, 1) for each in requests))
         return tuple(answer[0] for answer in answers)
+
+    async def answers(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
+        """`n` samples of a request that was checked, from the cache where they are; n > 1 only with
+        ``capabilities.native_n``. For backends that stand on others; else see `generate` and `sample`."""
+        if self.cache is None:
+            return await self._within_budget(request, n)
+        identity = self.identity()
+        if identity is None:
+            raise InvalidOption(
+                "cache", str(self.cache.folder), f"backend {self.name} does not say what decides its answers"
+            )
+        sampling = request.sampling.with_defaults(self._sampling)
+        return await self.cache.answers(
+            identity,
+            request,
+            n,
+            lambda: self._within_budget(request, n),
+            repeatable=sampling.temperature == 0 or sampling.seed is not None,
+        )
+
+    async def _within_budget(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
+        if self.budget is None or self.spends_for_itself:
+            return await self._generate(request, n)
+        async with self.budget.spend(request, n) as spending:
+            generations = await self._generate(request, n)
+            spending.answered(generations)
+            return generations
 
     @abstractmethod
     async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:

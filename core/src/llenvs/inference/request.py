@@ -51,7 +51,8 @@ class Capabilities:
     """What a backend can do; what it cannot is refused before anything is sent.
 
     `native_n` tells whether n samples cost one request. `max_top_logprobs` bounds `SamplingParams.logprobs`.
-    `penalties` stands for presence and frequency penalty.
+    `penalties` stands for presence and frequency penalty. `hints` says by feature why it is not there or what would
+    help, for the error.
     """
 
     logprobs: bool = False
@@ -62,6 +63,8 @@ class Capabilities:
     images: bool = False
     seed: bool = False
     stop: bool = True
+    temperature: bool = True
+    top_p: bool = True
     native_n: bool = False
     top_k: bool = False
     min_p: bool = False
@@ -69,6 +72,7 @@ class Capabilities:
     reasoning_effort: bool = False
     grammar: bool = False
     json_schema: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def check(self, request: GenerationRequest, backend: str) -> None:
         """Refuse what cannot be done.
@@ -84,6 +88,8 @@ class Capabilities:
             "images": any(m.images for m in request.messages),
             "seed": sampling.seed is not None,
             "stop": bool(sampling.stop),
+            "temperature": sampling.temperature is not None,
+            "top_p": sampling.top_p is not None,
             "top_k": sampling.top_k not in (None, 0),
             "min_p": sampling.min_p not in (None, 0.0),
             "penalties": sampling.presence_penalty is not None or sampling.frequency_penalty is not None,
@@ -93,7 +99,7 @@ class Capabilities:
         }
         for feature, wanted in asked.items():
             if wanted and not getattr(self, feature):
-                raise UnsupportedFeature(backend, feature)
+                raise UnsupportedFeature(backend, feature, self.hints.get(feature, ""))
         if sampling.logprobs is not None and sampling.logprobs > self.max_top_logprobs:
             raise UnsupportedFeature(
                 backend, f"logprobs={sampling.logprobs}", f"at most {self.max_top_logprobs} alternatives"

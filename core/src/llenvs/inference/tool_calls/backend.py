@@ -74,7 +74,7 @@ class PromptedToolsBackend(Backend):
             grammar=self._grammar(request, choice),
         )
         self.backend.capabilities.check(plain, self.backend.name)
-        generations = await self.backend._generate(plain, n)
+        generations = await self.backend.answers(plain, n)
         return (
             [with_tool_calls(each, self.parser, request.prefix) for each in generations] if told else generations
         )
