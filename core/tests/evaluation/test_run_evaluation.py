@@ -164,6 +164,21 @@ def test_a_server_that_is_not_there_is_one_error(addition: Any, scripted: Any) -
         run_evaluation(addition(), Dead(), log=())
 
 
+def test_a_state_without_an_exact_form_is_an_error_of_its_trajectory(
+    addition: Any, scripted: Any, tmp_path: Path
+) -> None:
+    class Odd(addition):  # type: ignore[misc]
+        def _start(self, task_index: int, seed: int, options: Any) -> Any:
+            start = super()._start(task_index, seed, options)
+            return replace(start, hidden={**start.hidden, "object": object()}) if task_index == 1 else start
+
+    result = run_evaluation(Odd(3), scripted("1"), output_dir=tmp_path, save_states=True, log=())
+    assert (result.num_done, result.num_errors) == (3, 1)
+    broken = next(r for r in result.trajectories() if r["task_index"] == 1)
+    assert (broken["error"]["type"], broken["success"]) == ("EncodingFailed", None)
+    assert "hidden" in broken["error"]["message"]
+
+
 # -- the run folder ---------------------------------------------------------------------------------------
 
 

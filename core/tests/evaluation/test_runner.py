@@ -12,6 +12,7 @@ import pytest
 from llenvs.core import Action, Generation, RewardType, Signal, State, StepResult, ToolCall, Usage
 from llenvs.core.errors import InvalidOption, TaskIndexOutOfRange
 from llenvs.evaluation import TrajectoryRunner
+from llenvs.evaluation.rollout import RolloutError
 from llenvs.inference import Capabilities, SamplingParams
 from llenvs.inference.errors import AuthenticationFailed, ContextOverflow
 
@@ -189,7 +190,9 @@ def test_a_fatal_backend_error_is_raised(addition: Any, recorder: Any, scripted:
         TrajectoryRunner(addition(), scripted(script)).run_batch(range(3))
 
 
-@pytest.mark.parametrize("broken", [ZeroDivisionError("by zero"), SystemExit(3), asyncio.CancelledError()])
+@pytest.mark.parametrize(
+    "broken", [ZeroDivisionError("by zero"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
+)
 def test_whatever_an_environment_raises_is_said(
     addition: Any, recorder: Any, scripted: Any, broken: BaseException
 ) -> None:
@@ -203,6 +206,26 @@ def test_whatever_an_environment_raises_is_said(
     else:
         assert error.type == "UpstreamFailed"
         assert type(broken).__name__ in error.message
+
+
+@pytest.mark.parametrize("broken", [SystemExit(3), asyncio.CancelledError()])
+def test_whatever_a_backend_raises_is_said(
+    addition: Any, recorder: Any, scripted: Any, broken: BaseException
+) -> None:
+    rollouts = TrajectoryRunner(addition(), scripted(recorder(fail={1: broken}))).run_batch(range(3))
+    assert [r.success for r in rollouts] == [True, None, True]
+    error = rollouts[1].error
+    assert error is not None
+    assert error.type == type(broken).__name__
+
+
+def test_errors_without_a_text_or_with_too_much_of_it() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    assert RolloutError.of(Mute()).message == "(its text could not be made: ValueError)"
+    assert RolloutError.of(ValueError("x" * 5000)).message == "x" * 4000 + "... (5000 characters)"
 
 
 def test_an_environment_that_raises_stop_iteration_does_not_hang_the_run(

@@ -47,6 +47,16 @@ def test_errors_and_results_come_back() -> None:
     assert results == [3] * 8
 
 
+def test_the_loop_survives_what_would_end_it() -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    loop = shared_loop()
+    with pytest.raises(SystemExit):
+        run_sync(leave())
+    assert run_sync(where()) is loop
+
+
 def test_a_sync_call_from_the_shared_loop_itself_is_refused() -> None:
     async def inner() -> int:
         return 1

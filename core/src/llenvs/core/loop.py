@@ -27,10 +27,20 @@ def shared_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None or _thread is None or not _thread.is_alive():
             loop = asyncio.new_event_loop()
-            _thread = threading.Thread(target=loop.run_forever, name="llenvs-loop", daemon=True)
+            _thread = threading.Thread(target=_run_forever, args=(loop,), name="llenvs-loop", daemon=True)
             _thread.start()
             _loop = loop
         return _loop
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        try:
+            loop.run_forever()
+            return
+        except (SystemExit, KeyboardInterrupt):
+            # asyncio ends the loop on these; the task that raised one gives it to its caller, and others wait here
+            continue
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:

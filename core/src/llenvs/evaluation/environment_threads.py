@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -51,6 +50,9 @@ class EnvironmentThreads:
     def _contained(self, function: Callable[[], T]) -> T:
         try:
             return function()
-        except (SystemExit, StopIteration, asyncio.CancelledError) as error:
-            # in the event loop these would mean: end the loop, nothing (and a hang), the run is cancelled
+        except BaseException as error:
+            # In the event loop these would mean: end the loop, nothing (and a hang), the run is cancelled. Ctrl-C
+            # is none of them, for it is raised in the main thread.
+            if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                raise
             raise UpstreamFailed(self._environment.spec.id, "running a trajectory", error) from error

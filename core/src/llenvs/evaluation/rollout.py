@@ -14,6 +14,7 @@ from llenvs.core.message import ChatMessage
 from llenvs.core.trajectory import Trajectory
 
 _TRACEBACK_LINES = 12
+_MESSAGE_LENGTH = 4000
 
 
 class ScorerFailed(LLEnvsError):
@@ -26,7 +27,7 @@ class RolloutError:
 
     Attributes:
         type: name of the exception's class.
-        message: its text.
+        message: its text, cut after 4000 characters.
         traceback: the last lines of the traceback for an exception nobody foresaw, else "".
     """
 
@@ -41,7 +42,13 @@ class RolloutError:
         if not isinstance(error, LLEnvsError | TimeoutError):
             lines = "".join(traceback.format_exception(error)).splitlines()
             tail = "\n".join(lines[-_TRACEBACK_LINES:])
-        return cls(type(error).__name__, str(error), tail)
+        try:
+            message = str(error)
+        except Exception as broken:  # noqa: BLE001 - an exception whose text cannot be made is still to be reported
+            message = f"(its text could not be made: {type(broken).__name__})"
+        if len(message) > _MESSAGE_LENGTH:
+            message = f"{message[:_MESSAGE_LENGTH]}... ({len(message)} characters)"
+        return cls(type(error).__name__, message, tail)
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type

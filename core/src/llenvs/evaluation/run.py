@@ -7,17 +7,17 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from llenvs.core.errors import LLEnvsError
+from llenvs.core.errors import EncodingFailed, LLEnvsError
 from llenvs.evaluation.interruption import TooManyErrors, resume_hint
 from llenvs.evaluation.loggers import Progress, RunLogger, RunStart, TrajectoryReport
 from llenvs.evaluation.metrics import Metrics
 from llenvs.evaluation.record import Outcome, make_record
 from llenvs.evaluation.result import RunResult
-from llenvs.evaluation.rollout import Rollout
+from llenvs.evaluation.rollout import Rollout, RolloutError
 from llenvs.evaluation.run_folder import RunFolder
 from llenvs.evaluation.runner import Attempt, TrajectoryRunner
 from llenvs.evaluation.scheduler import run_bounded
@@ -168,9 +168,10 @@ class EvaluationRun:
         self._ended(planned.label, rollout)
 
     def _ended(self, label: str, rollout: Rollout) -> None:
-        outcome = Outcome.of(label, rollout)
         if self._folder is not None:
-            self._folder.append(make_record(label, rollout, exact=self._save_states))
+            rollout, record = self._record(label, rollout)
+            self._folder.append(record)
+        outcome = Outcome.of(label, rollout)
         self._metrics[label].add(outcome)
         tokens = outcome.usage.completion_tokens
         self._session_tokens[label] += tokens
@@ -196,6 +197,14 @@ class EvaluationRun:
             self._on_trajectory(label, rollout)
         if rollout.error is not None and self._max_errors is not None and self._session_errors > self._max_errors:
             raise TooManyErrors(self._session_errors, self._max_errors, str(rollout.error), self.output_dir)
+
+    def _record(self, label: str, rollout: Rollout) -> tuple[Rollout, dict[str, Any]]:
+        """`rollout` and its record; one whose states have no exact form is an error of its environment."""
+        try:
+            return rollout, make_record(label, rollout, exact=self._save_states)
+        except EncodingFailed as error:
+            rollout = replace(rollout, success=None, error=RolloutError.of(error))
+            return rollout, make_record(label, rollout, exact=False)
 
     def progress(self) -> Progress:
         """Where the run stands."""

@@ -174,7 +174,12 @@ class TrajectoryRunner:
             if caught.fatal:
                 raise
             error = RolloutError.of(caught)
-        except Exception as caught:  # noqa: BLE001 - environments fail in any way; the rollout says how
+        except asyncio.CancelledError as caught:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the run is being stopped; else a backend or environment raised it by itself
+            error = RolloutError.of(caught)
+        except (Exception, SystemExit) as caught:  # noqa: BLE001 - whatever they raise, the rollout says it
             error = RolloutError.of(caught)
         trajectory = episode.trajectory
         return Rollout(
