@@ -162,6 +162,21 @@ def test_a_tool_that_raises_what_loops_take_for_their_own(executor: ToolExecutor
     assert content.startswith("Error: ")
 
 
+@pytest.mark.parametrize("tool", ["interrupted", "ainterrupted"])
+def test_an_interrupt_that_no_person_made(tool: str) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    async def ainterrupted() -> str:
+        raise KeyboardInterrupt
+
+    executor = AsyncToolExecutor([interrupted, ainterrupted])
+    for _ in range(2):  # the threads behind it are still there
+        assert one(executor, tool) == ("error", "Error: KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        SimpleToolExecutor([interrupted]).execute([ToolCall("interrupted")])
+
+
 def test_an_async_tool_that_cancels_itself() -> None:
     status, content = one(AsyncToolExecutor([araises]), "araises", kind="cancelled")
     assert (status, content) == ("error", "Error: the tool cancelled itself.")
@@ -392,6 +407,23 @@ def test_a_tool_that_hangs_runs_out_of_time() -> None:
         release.set()
     late = "Error: the tool did not finish within 0.3 seconds."
     assert contents == [late, late, late, "Error: the tool did not finish within 0.05 seconds.", "2"]
+
+
+def test_an_async_tool_that_blocks_its_loop_holds_up_nobody_for_long() -> None:
+    release = threading.Event()
+
+    async def block() -> str:
+        release.wait(60)
+        return "late"
+
+    executor = AsyncToolExecutor([block, wait, add], timeout=0.3)
+    try:
+        (blocked,) = executor.execute([ToolCall("block", {}, "1")]).results
+        assert blocked.content == "Error: the tool did not finish within 0.3 seconds."
+        calls = [ToolCall("wait", {"seconds": 0.0}, "2"), ToolCall("add", {"a": 1, "b": 1}, "3")]
+        assert [r.content for r in executor.execute(calls).results] == ["waited", "2"]
+    finally:
+        release.set()
 
 
 def test_cancelling_an_execution_cancels_its_tools() -> None:

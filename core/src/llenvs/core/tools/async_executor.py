@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from llenvs.core.errors import InvalidOption
-from llenvs.core.loop import PerLoop, run_sync
+from llenvs.core.loop import PerLoop, run_sync, shared_loop
 from llenvs.core.tools.call import ToolCall, ToolStatus
 from llenvs.core.tools.executor import MAX_CHARACTERS, Execution, Tally, ToolExecutor
 from llenvs.core.tools.invocation import Invocation, Outcome
+from llenvs.core.tools.tool_loop import leave_if_blocked, start_on_tool_loop
 
 
 class AsyncToolExecutor(ToolExecutor):
@@ -22,7 +23,8 @@ class AsyncToolExecutor(ToolExecutor):
     Stateful and terminal tools are kept in order: such a call waits for those before it, and those after it wait
     for the call. A call that does not end in time becomes an error result; an async function is cancelled then, a
     plain one goes on unseen in its thread, since Python cannot stop it (the thread does not keep the process
-    alive). An async tool must not block the loop: nothing can be timed out there.
+    alive). Called by `execute`, async functions run on a loop of their own, so that one that blocks it holds up
+    other async tools alone; called by `aexecute` they run on the caller's loop and must not block it.
 
     Args:
         tools: functions and `Tool` objects: a mapping from their names, or any iterable.
@@ -82,7 +84,7 @@ class AsyncToolExecutor(ToolExecutor):
             return prepared
         limit = self.timeout if prepared.tool.timeout is None else prepared.tool.timeout
         async with self._slots.get():
-            running = asyncio.ensure_future(prepared.arun() if prepared.is_async else _in_thread(prepared))
+            running = _started(prepared)
             try:
                 done, _ = await asyncio.wait({running}, timeout=limit)
             except asyncio.CancelledError:
@@ -90,12 +92,24 @@ class AsyncToolExecutor(ToolExecutor):
                 raise
             if not done:
                 running.cancel()  # not waited for: it may take its time, or refuse
+                if prepared.is_async and _is_shared_loop():
+                    await leave_if_blocked()
                 return Outcome(
                     f"Error: the tool did not finish within {limit:g} seconds.", ToolStatus.ERROR, hidden
                 )
             if running.cancelled():
                 return Outcome("Error: the tool cancelled itself.", ToolStatus.ERROR, hidden)
             return running.result()
+
+
+def _started(invocation: Invocation) -> asyncio.Future[Outcome]:
+    if not invocation.is_async:
+        return _in_thread(invocation)
+    return start_on_tool_loop(invocation.arun()) if _is_shared_loop() else asyncio.ensure_future(invocation.arun())
+
+
+def _is_shared_loop() -> bool:
+    return asyncio.get_running_loop() is shared_loop()
 
 
 def _in_thread(invocation: Invocation) -> asyncio.Future[Outcome]:

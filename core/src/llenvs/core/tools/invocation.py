@@ -51,18 +51,20 @@ class Invocation:
         try:
             return self._success(self._call())
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            if _is_ctrl_c(error):
                 raise
             return self._failure(error)
 
     async def arun(self) -> Outcome:
-        """Call an async function. Raises nothing but KeyboardInterrupt, and CancelledError when cancelled."""
+        """Call an async function. Raises nothing but CancelledError, and the KeyboardInterrupt of a Ctrl-C."""
         try:
             value = self._call()
             return self._success(await value if inspect.isawaitable(value) else value)
-        except (KeyboardInterrupt, asyncio.CancelledError):
+        except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001 - as in `run`
+            if _is_ctrl_c(error):
+                raise
             return self._failure(error)
 
     def _call(self) -> Any:
@@ -90,6 +92,11 @@ class Invocation:
         if not isinstance(error, ToolFailed | ToolServerFailed):
             said = f"{type(error).__name__}: {said}" if said else type(error).__name__
         return Outcome(f"Error: {result_text(said, self.max_characters)}", ToolStatus.ERROR, self.hidden)
+
+
+def _is_ctrl_c(error: BaseException) -> bool:
+    """Whether a person at the keyboard is behind it: only the main thread is interrupted by one."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
 _INVALID = ToolStatus.INVALID_ARGUMENTS
