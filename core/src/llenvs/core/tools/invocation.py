@@ -62,7 +62,7 @@ class Invocation:
             return self._success(await value if inspect.isawaitable(value) else value)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - as in `run`
+        except BaseException as error:
             if _is_ctrl_c(error):
                 raise
             return self._failure(error)
