@@ -191,13 +191,14 @@ def measure(
         "in process": lambda: timed(lambda: local.step(local_state, action), steps),
         "channel, async": lambda: asyncio.run(atimed(env, 3, action, steps)),
         "channel, sync": lambda: timed(lambda: env.step(state, action), steps),
-        "plain HTTP": lambda: timed(web.step, steps),
+        "plain HTTP": lambda: web.timed(steps),
         "echo, async": lambda: asyncio.run(atimed(echo, 0, action, steps)),
     }
     if openenv is not None:
         kinds["echo of OpenEnv"] = lambda: openenv.ask("sequential", steps, 1)
     rates: dict[str, Callable[[], float]] = {
-        "channel": lambda: asyncio.run(arate(env, action, 4 * steps, callers))
+        "leg_counting": lambda: asyncio.run(arate(env, action, 4 * steps, callers)),
+        "echo": lambda: asyncio.run(arate(echo, action, 4 * steps, callers)),
     }
     if openenv is not None:
         rates["echo of OpenEnv"] = lambda: openenv.ask("concurrent", 4 * steps, callers)
@@ -292,7 +293,12 @@ class HttpClient:
         self._connection.request("POST", path, body)
         return json.loads(self._connection.getresponse().read())
 
-    def step(self) -> None:
+    def timed(self, steps: int) -> list[float]:
+        self._connection.close()  # an idle one may be closed at the other end; the next request opens it anew
+        self._step()
+        return timed(self._step, steps)
+
+    def _step(self) -> None:
         assert "next_state" in self._ask("/step", self._body)
 
     def close(self) -> None:

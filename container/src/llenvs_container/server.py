@@ -30,6 +30,8 @@ from llenvs_container.settings import Settings
 from llenvs_container.state_cache import StateCache
 from llenvs_container.workers import Workers
 
+_KEEP_ALIVE = 60
+"""Seconds for which a connection may be silent between two requests."""
 _GRACE = 3.0
 """Seconds for answers still under way, and then for the environment's own `close`."""
 
@@ -69,6 +71,7 @@ async def serve(
         access_log=False,
         server_header=False,
         date_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(_GRACE),
         backlog=1024,
     )
