@@ -200,7 +200,7 @@ class HuggingFaceBackend(Backend):
 
     def _as_error(self, error: Exception) -> ProviderFailed:
         said = " ".join(str(error).split())[:300]
-        hint = "; a smaller max_batch or n_ctx needs less" if "out of memory" in said else ""
+        hint = "; a smaller max_batch or n_ctx needs less" if "memory" in said else ""
         return ProviderFailed(self.name, f"generation failed: {type(error).__name__}: {said}{hint}")
 
     # -- tokens and prompts -------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def find_source(model: str | os.PathLike[str] | None) -> ModelSource:
         if path.suffix.lower() == ".gguf":
             return _gguf(path)
         raise ModelNotFound(NAME, f"{path} is neither a folder with a config.json nor a .gguf file")
-    if isinstance(model, os.PathLike) or _looks_like_a_path(str(path)):
+    if _is_meant_as_a_path(model, path):
         raise ModelNotFound(
             NAME, f"nothing is at {str(path)!r}; give a folder, a .gguf file, or a name on the Hugging Face hub"
         )
@@ -54,7 +54,7 @@ def model_label(model: str | os.PathLike[str] | None) -> str:
         return Path(DEFAULT_MODEL.filename).stem
     if path.suffix.lower() == ".gguf":
         return path.stem
-    return path.name if path.exists() or _looks_like_a_path(str(path)) else str(path)
+    return path.name if path.exists() or _is_meant_as_a_path(model, path) else str(path)
 
 
 def _folder(path: Path) -> ModelSource:
@@ -71,5 +71,8 @@ def _gguf(path: Path) -> ModelSource:
     return ModelSource(str(path.parent), path.name)
 
 
-def _looks_like_a_path(text: str) -> bool:
-    return text.startswith((".", "~", os.sep)) or text.endswith(".gguf") or text.count("/") > 1
+def _is_meant_as_a_path(model: str | os.PathLike[str] | None, path: Path) -> bool:
+    """Whether it cannot be a name on the hub: those are ``name`` or ``owner/name``."""
+    if not isinstance(model, str) or model.startswith((".", "~", os.sep)):
+        return True
+    return path.suffix.lower() == ".gguf" or model.count("/") > 1
