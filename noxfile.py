@@ -97,14 +97,23 @@ def e2e(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def wheels(session: nox.Session) -> None:
-    """Packages: builds every wheel, installs from that folder alone into an empty environment, runs the quickstart."""
+    """Packages: every wheel, installed from a folder into an empty environment, runs the quickstart."""
     wheelhouse = Path(session.create_tmp()) / "wheels"
     shutil.rmtree(wheelhouse, ignore_errors=True)
-    session.run("uv", "build", "--all-packages", "--wheel", "--out-dir", str(wheelhouse), external=True, silent=True)
+    session.run(
+        "uv", "build", "--all-packages", "--wheel", "--out-dir", str(wheelhouse), external=True, silent=True
+    )
     session.install("pip")
     # pip, not uv: that is what a user types; the parts come from the folder, what they need from the registry
     session.run(
-        "python", "-m", "pip", "install", "--quiet", "--find-links", str(wheelhouse), "llenvs[reasoning-gym,llamacpp]"
+        "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--find-links",
+        str(wheelhouse),
+        "llenvs[reasoning-gym,llamacpp]",
     )
     with session.chdir(session.create_tmp()):
         results = Path(session.create_tmp()) / "results"
