@@ -132,6 +132,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHON, default=False)
+def docker(session: nox.Session) -> None:
+    """Isolation in containers, on a real engine: run it as `container/images/with_engine.sh uvx nox -s docker`."""
+    session.install("-e", "./container", "--group", "container/pyproject.toml:test")
+    session.run("pytest", "container/tests/test_docker.py", *session.posargs)
+
+
+@nox.session(python=PYTHON, default=False)
 def bench(session: nox.Session) -> None:
     """The benchmarks; figures, no verdict. Names of scripts in benchmarks/ may be given."""
     session.install("-e", ".[all]", "--group", "test")
