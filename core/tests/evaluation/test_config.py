@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from llenvs.core import Adapter, EnvironmentInfo, SingleTurnOptions, environment_registry
+from llenvs.core.rewards import make_reward_functions
 from llenvs.evaluation import (
     ConfigError,
     EvaluationConfig,
@@ -52,6 +53,7 @@ def sums(addition: Any) -> Iterator[list[Any]]:
             return [EnvironmentInfo("addition", "sums"), EnvironmentInfo("subtraction", "sums")]
 
         def create(self, name: str, options: Any) -> Any:
+            make_reward_functions(options.extra_rewards)
             environment = addition(options.size, answer_extractor=options.answer_extractor)
             made.append(environment)
             return environment
@@ -206,11 +208,11 @@ MODEL = "model:\n  backend: scripted\n"
         ("environments:\n  - name: additon\n    adapter: sums\n" + MODEL, 2, "environments[0].name", "addition"),
         ("environments:\n  - name: addition\n    adapter: sum\n" + MODEL, 3, "environments[0].adapter", "sums"),
         ("environments:\n  - adapter: sums\n" + MODEL, 2, "environments[0].name", "is missing"),
-        ("environments: []\n" + MODEL, 1, "environments", "at least 1 item"),
+        ("environments: []\n" + MODEL, 1, "environments", "must be a list: [{name:"),
         (HEAD + "  - name: sums/addition\n" + MODEL, 4, "environments[1]", "give one of them a label"),
         (MODEL, 1, "environments", "is missing; it lists what to evaluate on"),
         (HEAD, 1, "model", "is missing; it names the backend"),
-        (HEAD + "model: gpt-4o\n", 4, "model", "valid dictionary"),
+        (HEAD + "model: gpt-4o\n", 4, "model", "must be a mapping: {backend: openai,"),
         (HEAD + "model:\n  backend: scriptd\n", 5, "model.backend", "did you mean 'scripted'"),
         (HEAD + MODEL + "  temperatur: 1\n", 6, "model.temperatur", "did you mean 'temperature'"),
         (HEAD + MODEL + "  temperature: -1\n", 6, "model.temperature", "greater than or equal to 0"),
@@ -222,7 +224,17 @@ MODEL = "model:\n  backend: scripted\n"
         (HEAD + MODEL + "repeats: many\n", 6, "repeats", "valid integer"),
         (HEAD + MODEL + "log: consol\n", 6, "log", "did you mean 'console'?"),
         (HEAD + MODEL + "system_prompt: general_reasonin\n", 6, "system_prompt", "general_reasoning"),
-        (HEAD + MODEL + "prompt: {templat: x}\n", 6, "prompt", "template"),
+        (HEAD + MODEL + "prompt: {templat: x}\n", 6, "prompt.templat", "template"),
+        (HEAD + MODEL + "prompt:\n  system_prompt:\n    fragments: [helpfu]\n", 8,
+         "prompt.system_prompt.fragments[0]", "did you mean 'helpful'"),
+        (HEAD + "    extra_rewards: [length, formt]\n" + MODEL, 4, "environments[0].extra_rewards[1]", "'format'"),
+        (HEAD + "    extra_rewards:\n    - {type: format, tga: x}\n" + MODEL, 5,
+         "environments[0].extra_rewards[0].tga", "did you mean 'tag'"),
+        (HEAD + MODEL + "output_dir: ''\n", 6, "output_dir", "must be the path of a folder"),
+        (HEAD + MODEL + "output_dir: 3\n", 6, "output_dir", "must be the path of a folder"),
+        (HEAD + MODEL + "trajectory_timeout: .inf\n", 6, "trajectory_timeout", "finite"),
+        (HEAD + MODEL + "log: {console: true}\n", 6, "log", "must be a list"),
+        (HEAD + MODEL + "seed: 1 # \0\n", 6, "", "not valid YAML: character #x0000"),
         (HEAD + MODEL + "prompt: {system_prompt: none}\nsystem_prompt: code\n", 7, "system_prompt", "given twice"),
         (HEAD + MODEL + "seed: 1\nseed: 2\n", 7, "seed", "occurs twice (first in line 6)"),
         (HEAD + "    size: 3\n    size: 4\n" + MODEL, 5, "environments[0].size", "occurs twice (first in line 4)"),
@@ -246,6 +258,15 @@ def test_errors_name_line_field_and_what_is_valid(
 def test_an_override_is_not_blamed_on_the_file(tmp_path: Path) -> None:
     error = problem(tmp_path, HEAD + MODEL, overrides={"model.backend": "scriptd"})
     assert str(error).startswith("command line: model.backend: unknown backend 'scriptd'")
+
+
+def test_an_override_reaches_into_lists(tmp_path: Path) -> None:
+    path = write(tmp_path, HEAD + "    size: 5\n" + MODEL)
+    config = load_config(path, overrides={"environments.0.size": 3})
+    assert config.environments[0].environment_options == {"size": 3}
+    assert config.environments[0].adapter == "sums"
+    with pytest.raises(ConfigError, match=r"^command line: environments\.1\.size: '1' is no item of a list of 1"):
+        load_config(path, overrides={"environments.1.size": 3})
 
 
 def test_the_first_problem_of_the_file_comes_first(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,6 @@ def test_only_errors_give_no_score(addition: Any, recorder: Any, scripted: Any) 
 def test_an_environment_that_declares_no_success_has_rewards_alone(
     countdown: Any, scripted: Any, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
 
     environment = countdown(3)
     environment._spec = replace(environment.spec, success_signal=None)

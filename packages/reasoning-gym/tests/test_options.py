@@ -32,6 +32,8 @@ def make(name: str, **options: Any) -> None:
         ("countdown", {"min_numbers": "many"}, "min_numbers"),
         ("leg_counting", {"size": 0}, "size"),
         ("leg_counting", {"size": -1}, "size"),
+        ("leg_counting", {"size": 10**30}, "size"),
+        ("composite", {"datasets": [{"name": "gcd"}, {"name": "composite"}]}, "datasets.1.name"),
         ("leg_counting", {"seed": None}, "seed"),
         ("leg_counting", {"seed": -1}, "seed"),
         ("leg_counting", {"seed_stride": 0}, "seed_stride"),

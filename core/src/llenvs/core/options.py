@@ -64,6 +64,8 @@ def option_error(error: ValidationError, model: type[BaseModel], where: str = ""
     valid_text = str(context.get("expected", ""))
     message = problem["msg"][0].lower() + problem["msg"][1:]
     field = f"{where}: {path}" if where and path else path or where
+    if problem["type"] == "missing":
+        return InvalidOption(field, None, "is needed")
     return InvalidOption(field, problem["input"], message, valid=valid_text)
 
 

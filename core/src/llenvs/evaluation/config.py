@@ -31,6 +31,10 @@ _OTHER_WORDS = {
     "environment": "environments",
     "system": "system_prompt",
 }
+_EXAMPLES: dict[object, str] = {
+    "model": ": {backend: openai, model: gpt-4o}",
+    "environments": ": [{name: leg_counting, adapter: reasoning_gym}]",
+}
 
 
 class EnvironmentConfig(BaseModel):
@@ -135,7 +139,7 @@ class EvaluationConfig(BaseModel):
     save_states: bool = False
     retry_errors: bool = True
     max_errors: int | None = Field(default=None, ge=0)
-    trajectory_timeout: float | None = Field(default=None, gt=0)
+    trajectory_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     _source: ConfigSource = PrivateAttr(default_factory=lambda: ConfigSource({}))
 
@@ -143,6 +147,13 @@ class EvaluationConfig(BaseModel):
     @classmethod
     def _one_environment(cls, value: Any) -> Any:
         return [value] if isinstance(value, str | Mapping) else value
+
+    @field_validator("output_dir", mode="before")
+    @classmethod
+    def _a_path(cls, value: Any) -> Any:
+        if isinstance(value, str) and (not value.strip() or "\0" in value):
+            raise ValueError(f"must be the path of a folder, got {value!r}")
+        return value
 
     @field_validator("log", mode="before")
     @classmethod
@@ -240,16 +251,27 @@ def _config_error(error: ValidationError, source: ConfigSource) -> ConfigError:
         case "missing":
             text = "is missing"
             if key == ("model",):
-                text += "; it names the backend and the model: {backend: openai, model: gpt-4o}"
+                text += f"; it names the backend and the model{_EXAMPLES['model']}"
             elif key == ("environments",):
-                text += "; it lists what to evaluate on: [{name: leg_counting, adapter: reasoning_gym}]"
+                text += f"; it lists what to evaluate on{_EXAMPLES['environments']}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            text = f"must be a mapping{_EXAMPLES.get(key[-1], '')}, got {_shown(problem['input'])}"
+        case "tuple_type" | "too_short" if key == ("environments",):
+            text = f"must be a list{_EXAMPLES['environments']}, got {_shown(problem['input'])}"
+        case "tuple_type":
+            text = f"must be a list, got {_shown(problem['input'])}"
+        case "path_type":
+            text = f"must be the path of a folder, got {_shown(problem['input'])}"
         case "value_error":
             text = f"{context['error']}"
         case _:
-            shown = repr(problem["input"])
-            shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            text = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {shown}"
+            text = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_shown(problem['input'])}"
     return source.error(key, text)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _fields_at(key: Sequence[str | int]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -225,28 +225,50 @@ def choose_tasks(
 def _environment_error(
     config: EvaluationConfig, key: Key, entry: EnvironmentConfig, error: LLEnvsError
 ) -> LLEnvsError:
+    options = entry.environment_options
     match error:
         case UnknownAdapter() | AdapterNotInstalled():
             return config.error((*key, "name" if entry.adapter is None else "adapter"), str(error))
-        case UnknownEnvironment():
+        case UnknownEnvironment() if _place_of(error.name, options, as_key=False) is None:
             return config.error((*key, "name"), str(error))
-        case UnknownOption():
-            place: Key = ("options", error.name) if error.name in entry.options else (error.name,)
+        case UnknownOption() if error.name in options:
             own = [name for name in EnvironmentConfig.model_fields if name != "options"]
             known = UnknownOption(error.name, [*error.valid, *own], f"llenvs info {_address(entry)} lists them")
-            return config.error((*key, *place), str(known))
+            return config.error((*key, *_written(entry, (error.name,))), str(known))
         case InvalidOption():
             dotted = error.field.rpartition(": ")[2]
             parts: Key = tuple(int(part) if part.isdecimal() else part for part in dotted.split("."))
-            if parts and parts[0] in entry.options:
-                parts = ("options", *parts)
             text = f"{error.problem}, got {error.value!r}" + (f"; valid: {error.valid}" if error.valid else "")
-            return config.error((*key, *parts), text)
+            return config.error((*key, *_written(entry, parts)), text)
         case UnknownName():
-            guess = next((k for k, v in entry.environment_options.items() if v == error.name), None)
-            return config.error((*key, *(() if guess is None else (guess,))), str(error))
+            place = _place_of(error.name, options, as_key=isinstance(error, UnknownOption))
+            return config.error((*key, *_written(entry, place or ())), str(error))
         case _:
             return config.error(key, str(error))
+
+
+def _written(entry: EnvironmentConfig, place: Key) -> Key:
+    """Where an environment's option stands in its entry: beside the name, or under ``options``."""
+    return ("options", *place) if place and place[0] in entry.options else place
+
+
+def _place_of(name: str, value: Any, *, as_key: bool) -> Key | None:
+    """Where in nested `value` the text `name` stands, as a key or as a value; None when it does not."""
+    if not as_key and value == name:
+        return ()
+    if isinstance(value, Mapping):
+        if as_key and name in value:
+            return (name,)
+        items: Iterable[tuple[Any, Any]] = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    else:
+        return None
+    for part, inner in items:
+        place = _place_of(name, inner, as_key=as_key)
+        if place is not None:
+            return (part, *place)
+    return None
 
 
 def _address(entry: EnvironmentConfig) -> str:
@@ -258,13 +280,32 @@ def _prompt(config: EvaluationConfig, entry: EnvironmentConfig, key: Key, model:
     field_key: Key = (*key, "system_prompt") if own else ("system_prompt",)
     if not own and config.system_prompt is None and config.prompt is not None:
         field_key = ("prompt",)
+    given = entry.system_prompt if own else config.system_prompt
     try:
-        spec = prompt_spec(entry.system_prompt if own else config.system_prompt, config.prompt)
+        spec = prompt_spec(given, config.prompt)
         builder = PromptBuilder(spec, detect_profile(model))
         builder.explain()  # slots without a value show here
     except LLEnvsError as error:
-        raise config.error(field_key, str(error)) from None
+        whole = config.prompt if field_key == ("prompt",) else given
+        raise _prompt_error(config, field_key, whole, error) from None
     return builder
+
+
+def _prompt_error(config: EvaluationConfig, key: Key, given: Any, error: LLEnvsError) -> LLEnvsError:
+    """`error`, placed at the part of the prompt `given` under `key` that it names."""
+    match error:
+        case InvalidOption():
+            named, text = error.field, str(error).removeprefix(f"{error.field}: ")
+        case UnknownOption():
+            named, text = error.name, str(error)
+        case UnknownName():
+            return config.error((*key, *(_place_of(error.name, given, as_key=False) or ())), str(error))
+        case _:
+            return config.error(key, str(error))
+    first, *inner = named.split(".")
+    if first != key[-1]:
+        return config.error(key, str(error))
+    return config.error((*key, *(int(part) if part.isdecimal() else part for part in inner)), text)
 
 
 def _check_labels(config: EvaluationConfig, environments: Sequence[PreparedEnvironment]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.evaluation.folder_lock import FolderLock
-from llenvs.evaluation.record import Outcome, dump_line
+from llenvs.evaluation.record import Outcome, dump_line, plain
 from llenvs.evaluation.versions import run_versions
 
 CONFIG, VERSIONS, TRAJECTORIES = "config.json", "versions.json", "trajectories.jsonl"
@@ -204,7 +204,7 @@ def open_run_folder(
     """The folder for a run of `config`, the versions of what it is `made_with` noted; None without a place."""
     if output_dir is None:
         return None
-    return RunFolder.open(output_dir, config, run_versions(made_with), resume=resume)
+    return RunFolder.open(output_dir, plain(config), run_versions(made_with), resume=resume)
 
 
 def read_trajectories(output_dir: str | Path | None) -> Iterator[dict[str, Any]]:

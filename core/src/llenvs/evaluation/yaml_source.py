@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str | int, ...]
 """Where a value stands: the keys and indices that lead to it."""
+
+_OVERRIDDEN = "command line"  # the source of values that replace those of a file
 
 
 class ConfigError(LLEnvsError):
@@ -64,7 +66,7 @@ class ConfigSource:
         """An error about the value at `key`, or the nearest one around it whose line is known."""
         for length in range(len(key), -1, -1):
             if key[:length] in self.overridden:
-                return ConfigError(problem, source="command line", field=dotted(key))
+                return ConfigError(problem, source=_OVERRIDDEN, field=dotted(key))
         for length in range(len(key), -1, -1):
             line = self.lines.get(key[:length])
             if line is not None:
@@ -72,21 +74,34 @@ class ConfigSource:
         return ConfigError(problem, source=self.name, field=dotted(key))
 
     def with_overrides(self, overrides: Mapping[str, Any]) -> ConfigSource:
-        """The same with some values replaced; keys are dotted (``model.model``)."""
+        """The same with some values replaced; keys are dotted (``model.model``, ``environments.0.size``)."""
         if not overrides:
             return self
-        data: dict[str, Any] = dict(self.data)
+        data: Any = self.data
         keys: set[Key] = set()
         for path, value in overrides.items():
-            *parents, last = path.split(".")
-            place = data
-            for parent in parents:
-                inner = place.get(parent)
-                place[parent] = dict(inner) if isinstance(inner, Mapping) else {}
-                place = place[parent]
-            place[last] = value
-            keys.add(tuple(path.split(".")))
+            key = tuple(path.split("."))
+            try:
+                data = _replaced(data, key, value)
+            except IndexError as error:
+                raise ConfigError(str(error), source=_OVERRIDDEN, field=path) from None
+            keys.add(tuple(int(part) if part.isdecimal() else part for part in key))
         return ConfigSource(data, self.name, self.lines, self.overridden | keys)
+
+
+def _replaced(data: Any, key: Sequence[str], value: Any) -> Any:
+    """A copy of `data` with `value` at `key`; mappings on the way are made where there are none."""
+    if not key:
+        return value
+    first, rest = key[0], key[1:]
+    if isinstance(data, list | tuple):
+        if not first.isdecimal() or int(first) >= len(data):
+            raise IndexError(f"{first!r} is no item of a list of {len(data)}; items are counted from 0")
+        position = int(first)
+        return [*data[:position], _replaced(data[position], rest, value), *data[position + 1 :]]
+    inner = dict(data) if isinstance(data, Mapping) else {}
+    inner[first] = _replaced(inner.get(first), rest, value)
+    return inner
 
 
 def read_yaml(path: str | Path) -> ConfigSource:
@@ -109,13 +124,16 @@ def parse_yaml(text: str, name: str = "") -> ConfigSource:
     """The mapping that `text` holds; see `read_yaml`."""
     import yaml
 
-    loader = yaml.SafeLoader(text)
     lines: dict[Key, int] = {}
     try:
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if node is None:
             raise ConfigError("is empty", source=name)
         data = _construct(loader, node, (), lines, name, frozenset())
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(f"not valid YAML: character #x{error.character:04x}", source=name, line=line) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not valid"
@@ -124,8 +142,6 @@ def parse_yaml(text: str, name: str = "") -> ConfigSource:
         ) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"not valid YAML: {error}", source=name) from None
-    finally:
-        loader.dispose()
     if not isinstance(data, dict):
         raise ConfigError(f"must be a mapping of fields, got {_kind(data)}", source=name, line=1)
     return ConfigSource(data, name, lines)

@@ -15,6 +15,8 @@ from llenvs_reasoning_gym.upstream import config_class
 
 DEFAULT_SIZE = 500
 DEFAULT_SEED = 42
+MAX_SIZE = 10**9
+"""More tasks than anybody runs; far below what ``len`` can give."""
 
 UpstreamPrompt = Literal["default", "simple", "direct", "chain_of_draft", "DeepSeekZero"]
 
@@ -22,7 +24,7 @@ UpstreamPrompt = Literal["default", "simple", "direct", "chain_of_draft", "DeepS
 class ReasoningGymOptions(SingleTurnOptions):
     """Options that all environments of ReasoningGym take."""
 
-    size: int = Field(DEFAULT_SIZE, ge=1, description="Number of tasks.")
+    size: int = Field(DEFAULT_SIZE, ge=1, le=MAX_SIZE, description="Number of tasks.")
     seed: int = Field(
         DEFAULT_SEED,
         ge=0,
@@ -62,7 +64,7 @@ class GeneratorOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    size: int = Field(DEFAULT_SIZE, ge=1, description="Number of tasks.")
+    size: int = Field(DEFAULT_SIZE, ge=1, le=MAX_SIZE, description="Number of tasks.")
     seed: int = Field(DEFAULT_SEED, ge=0, description="Seed of the dataset.")
 
 

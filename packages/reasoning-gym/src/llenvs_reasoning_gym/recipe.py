@@ -113,6 +113,9 @@ class Recipe:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InvalidOption("reasoning_gym/composite: datasets", names, f"{twice[0]!r} occurs twice")
+        if COMPOSITE in names:
+            field = f"reasoning_gym/composite: datasets.{names.index(COMPOSITE)}.name"
+            raise InvalidOption(field, COMPOSITE, "a composite holds generators, no composite")
         upstream = library().composite
         specs = []
         for recipe, part in zip(self.parts(), options.datasets, strict=True):
