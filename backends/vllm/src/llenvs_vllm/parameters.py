@@ -23,6 +23,7 @@ def sampling_to_vllm(
         BadRequest: a grammar and a schema together, or what vLLM refuses.
     """
     import vllm
+    from vllm.exceptions import VLLMError
     from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
     if grammar is not None and json_schema is not None:
@@ -55,5 +56,5 @@ def sampling_to_vllm(
         if structured:
             ours["structured_outputs"] = StructuredOutputsParams(**structured)
         return vllm.SamplingParams(**ours, **sampling.extra)
-    except (ValueError, TypeError) as error:
+    except (VLLMError, ValueError, TypeError) as error:
         raise BadRequest(NAME, str(error)) from error

