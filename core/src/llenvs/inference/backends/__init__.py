@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from llenvs.inference.backend import Backend
     from llenvs_llamacpp import LlamaCppBackend as LlamaCppBackend
     from llenvs_openai import OpenAIBackend as OpenAIBackend
+    from llenvs_transformers import HuggingFaceBackend as HuggingFaceBackend
+    from llenvs_vllm import VLLMBackend as VLLMBackend
 
 ENTRY_POINT_GROUP = "llenvs.backends"
 
 CATALOGUE: dict[str, tuple[str, str]] = {
     "llamacpp": ("llenvs_llamacpp", "LlamaCppBackend"),
     "openai": ("llenvs_openai", "OpenAIBackend"),
+    "transformers": ("llenvs_transformers", "HuggingFaceBackend"),
+    "vllm": ("llenvs_vllm", "VLLMBackend"),
 }
 """Backends of this project: name -> (module, class). The extra of ``llenvs`` has the backend's name."""
 
