@@ -213,12 +213,16 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
         key = self._key()
         from openai import AsyncOpenAI
 
+        from llenvs_openai.connections import http_client
+
         return AsyncOpenAI(
             api_key=key,
             base_url=self.base_url,
             timeout=self._timeout,
             max_retries=0,
             default_headers=self._headers,
+            # (also: the SDK's own would, when collected after its loop has ended, close itself on another one)
+            http_client=http_client(self.base_url, self._timeout),
         )
 
     async def _close_client(self, client: AsyncOpenAI) -> None:
