@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from life import eventually
 from probing import Server, here, serving
 
 from llenvs import Action, State
@@ -138,17 +139,29 @@ def test_metrics_count(server):
 
 
 def test_a_blocked_environment_does_not_block_health():
-    with serving("--threads", "2", "--queue", "2", "--timeout", "1.0") as server:
+    with serving("--threads", "2", "--queue", "2", "--timeout", "4.0") as server:
         _, reset = server.ask("POST", "/reset", {"options": {"task_index": 1}})
+        body = json.dumps({"key": reset["key"], "action": "sleep 8"})
         connections = [server.connection() for _ in range(6)]
-        for connection in connections:
-            connection.request("POST", "/step", json.dumps({"key": reset["key"], "action": "sleep 2"}))
+        for number, connection in enumerate(connections):
+            connection.request("POST", "/step", body)
+            busy, waiting = min(number + 1, 2), min(max(number - 1, 0), 2)
+            eventually(
+                lambda busy=busy, waiting=waiting: (
+                    gauge(server, "threads_busy") == busy and gauge(server, "queue_length") == waiting
+                ),
+                "the request was taken in",
+            )
         assert server.ask("GET", "/health")[0] == 200
-        statuses = sorted(connection.getresponse().status for connection in connections)
-        # two run and are given up on after a second, as are the two in the queue; the queue has no room for more
-        assert statuses == [429, 429, 504, 504, 504, 504]
+        # two run and two wait until they are given up on; for the last two the queue has no room
+        assert [connection.getresponse().status for connection in connections] == [504, 504, 504, 504, 429, 429]
         for connection in connections:
             connection.close()
+
+
+def gauge(server: Server, name: str) -> int:
+    (value,) = re.findall(rf"^llenvs_{name} (\d+)", server.ask("GET", "/metrics")[1], re.MULTILINE)
+    return int(value)
 
 
 def test_a_state_from_here_is_stepped_there(server):
