@@ -85,14 +85,17 @@ def test_many_threads_get_their_own_answers() -> None:
     assert found == {i: [1.0, 0.01] for i in range(40)}
 
 
-def test_it_dies_with_its_parent_even_inside_one_long_computation() -> None:
+@pytest.mark.parametrize(
+    "limit", [3.0, pytest.param(600.0, marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux's SIGIO"))]
+)
+def test_it_dies_with_its_parent_even_inside_one_long_computation(limit: float) -> None:
     """The parent is killed while its worker computes what no thread of Python's could interrupt."""
     code = (
-        "import sys; from llenvs_reasoning_gym.worker import WORKER\n"
+        f"import sys; limit = {limit}; from llenvs_reasoning_gym.worker import WORKER\n"
         f"opening = {OPENING!r}\n"
         "entry = WORKER.request('k', opening, {'op': 'entry', 'index': 0}, 60)\n"
         "print(WORKER.pid, flush=True)\n"
-        "WORKER.request('k', opening, {'op': 'score', 'answer': '1e999999999', 'entry': entry}, 3.0)"
+        "WORKER.request('k', opening, {'op': 'score', 'answer': '1e999999999', 'entry': entry}, limit)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

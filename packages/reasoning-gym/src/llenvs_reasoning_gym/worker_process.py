@@ -9,7 +9,8 @@ replies leave as lines on the original stdout; both are JSON as `llenvs.core.enc
     {"op": "score", "key": ..., "answer": ..., "entry": ..., "limit": ...}    -> {"ok": (value, upstream, error)}
 
 or ``{"error": message}``. The first line it writes, before any request, says that it is ready. It ends at the end
-of stdin, so it does not outlive its parent; a request in progress is ended by a timer of the operating system.
+of stdin, so it does not outlive its parent; a request in progress is ended by a signal of the operating system,
+when the parent dies (Linux) or its time is up.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ import os
 import signal
 import sys
 from typing import Any, BinaryIO
+
+if sys.platform == "linux":
+    import fcntl
 
 from llenvs.core.encoding import dumps, encode, loads
 from llenvs.core.errors import EncodingFailed
@@ -106,12 +110,14 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     replies.flush()
     for line in requests:
         request = loads(line)
+        _end_with_parent(requests.fileno(), True)
         _set_timer(request.get("limit", 0.0))
         try:
             reply = dumps({"ok": service.handle(request)})
         except Exception as error:  # noqa: BLE001 - the parent reports whatever the upstream raised
             reply = dumps({"error": f"{type(error).__name__}: {error}"[:2000]})
         _set_timer(0.0)
+        _end_with_parent(requests.fileno(), False)
         replies.write(reply.encode() + b"\n")
         replies.flush()
 
@@ -120,6 +126,15 @@ def _set_timer(limit: float) -> None:
     # SIGALRM is left to its default, which ends the process even inside one long C call; 0 stops the timer
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, limit + GRACE if limit else 0.0)
+
+
+def _end_with_parent(requests: int, wanted: bool) -> None:
+    # During a request nothing comes on this pipe but its end, when the parent dies. With O_ASYNC Linux then sends
+    # SIGIO, whose default ends the process even inside one long C call.
+    if sys.platform == "linux":
+        flags = fcntl.fcntl(requests, fcntl.F_GETFL)
+        fcntl.fcntl(requests, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(requests, fcntl.F_SETFL, flags | os.O_ASYNC if wanted else flags & ~os.O_ASYNC)
 
 
 def main() -> None:
