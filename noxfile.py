@@ -23,6 +23,8 @@ PARTS = {
     "reasoning_gym": "packages/reasoning-gym",
     "llamacpp": "backends/llamacpp",
     "openai": "backends/openai",
+    "anthropic": "backends/anthropic",
+    "openrouter": "backends/openrouter",
     "transformers": "backends/transformers",
     "vllm": "backends/vllm",
 }

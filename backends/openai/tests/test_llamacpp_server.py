@@ -38,6 +38,44 @@ def test_chat(backend: OpenAIBackend, llamacpp: LlamaCppBackend) -> None:
     assert (answer.text, answer.finish_reason) == ("No.", FinishReason.STOP)
 
 
+@pytest.mark.parametrize(
+    ("question", "prompt_tokens", "text"),
+    [
+        (FRANCE, 37, "L'Étoile, la Marseillaise, la femme,"),
+        (
+            "How many legs do 3 cows and 2 chickens have in total?",
+            45,
+            "There are 3 legs for the first 3 cows and 2 legs for the second one.",
+        ),
+        (
+            "Write one sentence about the sea.",
+            37,
+            "The sea is a vast and mysterious realm that exists beneath the waves, a vast and mysterious realm "
+            "that exists beneath the waves.",
+        ),
+        (
+            "What is 7 times 8?",
+            38,
+            "To find 7 times 8, we can use the formula for multiplication of integers: 7 * 8 = 56. So, 7 times 8 "
+            "is equal to 56.",
+        ),
+        ("Is 17 a prime number? Answer yes or no.", 43, "No."),
+        ("Translate 'good morning' to French.", 39, "Je m'aime la vie, je m'aime la vie."),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_right_values(
+    backend: OpenAIBackend, llamacpp: LlamaCppBackend, question: str, prompt_tokens: int, text: str
+) -> None:
+    greedy = SamplingParams(temperature=0.0, max_tokens=64)
+    answer = backend.chat(question, greedy)
+    assert answer.text.startswith(text)
+    assert answer.usage.prompt_tokens == prompt_tokens
+    exact = llamacpp.chat(question, greedy)  # the same engine in this process
+    assert (answer.text, answer.finish_reason) == (exact.text, exact.finish_reason)
+    assert answer.usage.completion_tokens == exact.usage.completion_tokens
+
+
 def test_system_prompt_and_turns(backend: OpenAIBackend) -> None:
     chat = (
         ChatMessage.system("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),

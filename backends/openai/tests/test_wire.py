@@ -185,6 +185,57 @@ def test_tool_calls_valid_and_not(stub: Any, reply: Any, answer: Any) -> None:
     assert [each["function"]["arguments"] for each in sent] == ['{"a": 1}', broken, "[1]", "{}", '{"a": 2}']
 
 
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (None, None),
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", "required"),
+        ("add", {"type": "function", "function": {"name": "add"}}),
+    ],
+)
+def test_tool_choice(stub: Any, reply: Any, answer: Any, choice: str | None, sent: Any) -> None:
+    stub.answers(reply(200, answer()))
+    backend = OpenAIBackend("m", base_url=stub.base_url, parallel_tool_calls=False)
+    backend.chat("hi", tools=(ADD,), tool_choice=choice)
+    assert stub.received[0].body.get("tool_choice") == sent
+    assert stub.received[0].body["parallel_tool_calls"] is False
+    backend.chat("hi")  # without tools the API refuses both
+    assert stub.received[1].body == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_custom_tools(stub: Any, reply: Any, answer: Any) -> None:
+    run = ToolDefinition("run", "Runs Python", {"type": "object", "properties": {"code": {"type": "string"}}})
+    format = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[0-9+]+"}}
+    calls = [
+        {"id": "c1", "type": "custom", "custom": {"name": "run", "input": "1+1"}},
+        {"id": "c2", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
+    ]
+    message = {"content": None, "tool_calls": calls}
+    stub.answers(reply(200, answer(message=message, choice={"finish_reason": "tool_calls"})), reply(200, answer()))
+    backend = OpenAIBackend("m", base_url=stub.base_url, custom_tools={"run": format})
+    first = backend.chat("hi", tools=(run, ADD), tool_choice="run")
+    assert stub.received[0].body["tools"] == [
+        {"type": "custom", "custom": {"name": "run", "description": "Runs Python", "format": format}},
+        ADD.to_openai(),
+    ]
+    assert stub.received[0].body["tool_choice"] == {"type": "custom", "custom": {"name": "run"}}
+    assert first.tool_calls == (ToolCall("run", {"code": "1+1"}, "c1"), ToolCall("add", {"a": 1}, "c2"))
+    results = tuple(ChatMessage("tool", "2", tool_call_id=each) for each in ("c1", "c2"))
+    backend.chat((*USER, first.to_message(), *results), tools=(run, ADD))
+    assert stub.received[1].body["messages"][1]["tool_calls"] == calls
+    with pytest.raises(InvalidOption, match="exactly one argument"):
+        OpenAIBackend("m", base_url=stub.base_url, custom_tools=["add"]).chat("hi", tools=(ADD,))
+
+
+def test_cost_is_taken_where_a_server_tells_it(stub: Any, reply: Any, answer: Any) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12, "cost": 0.5}
+    stub.answers(reply(200, answer(usage=usage)), reply(200, answer()))
+    backend = OpenAIBackend("m", base_url=stub.base_url)
+    assert [backend.chat("hi").usage for _ in range(2)] == [Usage(9, 3, cost=0.5), Usage(9, 3)]
+
+
 def test_reasoning_usage_and_refusal(stub: Any, reply: Any, answer: Any) -> None:
     usage = {
         "prompt_tokens": 100,

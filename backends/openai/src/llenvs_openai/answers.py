@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
 from llenvs.core.tools import ToolCall, ToolDefinition
-from llenvs.inference.errors import ProviderFailed, UnsupportedFeature
+from llenvs.inference.errors import AuthenticationFailed, BackendError, ProviderFailed, UnsupportedFeature
 from llenvs_openai.custom_tools import CUSTOM_CALLS, call_of
 from llenvs_openai.failures import failure_in_answer
 
@@ -32,6 +32,7 @@ def generations_of(
     logprobs: int | None = None,
     token_ids: bool = False,
     tools: Sequence[ToolDefinition] = (),
+    forbidden: type[BackendError] = AuthenticationFailed,
 ) -> list[Generation]:
     """The `count` generations in `answer`.
 
@@ -40,6 +41,7 @@ def generations_of(
         logprobs: alternatives of each token that were asked for, None for no logprobs.
         token_ids: whether they were asked for.
         tools: of the request.
+        forbidden: what an error of code 403 means.
 
     Raises:
         ProviderFailed: an answer that makes no sense, or that holds an error.
@@ -51,17 +53,18 @@ def generations_of(
         raise ProviderFailed(backend, f"the server's answer is no chat completion: {str(answer)[:200]!r}")
     error = (answer.model_extra or {}).get("error")
     if error:
-        raise failure_in_answer(backend, error)
+        raise failure_in_answer(backend, error, forbidden)
     choices = answer.choices
     if not isinstance(choices, list) or len(choices) < count:
         found = len(choices) if isinstance(choices, list) else 0
         raise ProviderFailed(backend, f"the server sent {found} choices instead of {count}")
-    choices = sorted(choices[:count], key=lambda choice: choice.index or 0)
+    choices = in_order(choices)[:count]
     for choice in choices:
         if choice.message is None:
             raise ProviderFailed(backend, "the server sent a choice without a message")
         if str(choice.finish_reason) == "error":
-            raise failure_in_answer(backend, (choice.model_extra or {}).get("error") or "finish_reason error")
+            inside = (choice.model_extra or {}).get("error") or "finish_reason error"
+            raise failure_in_answer(backend, inside, forbidden)
     ids = [_token_ids(choice.model_extra, "token_ids") for choice in choices]
     prompt_ids = _token_ids(answer.model_extra, "prompt_token_ids")
     scores = [_logprobs(choice, logprobs or 0) for choice in choices]
@@ -75,6 +78,11 @@ def generations_of(
         _generation(choice, answer, score, own_ids, prompt_ids, usage, tools)
         for choice, score, own_ids, usage in zip(choices, scores, ids, usages, strict=True)
     ]
+
+
+def in_order(choices: Sequence[Choice]) -> list[Choice]:
+    """Choices by their index."""
+    return sorted(choices, key=lambda choice: choice.index or 0)
 
 
 def _generation(
@@ -155,6 +163,11 @@ def _logprobs(choice: Choice, wanted: int) -> tuple[TokenLogprob, ...] | None:
     )
 
 
+def _cost(extra: Mapping[str, Any] | None) -> float | None:
+    cost = (extra or {}).get("cost")  # US dollars; OpenRouter tells it
+    return float(cost) if isinstance(cost, int | float) else None
+
+
 def _token_ids(extra: Mapping[str, Any] | None, name: str) -> tuple[int, ...] | None:
     ids = (extra or {}).get(name)
     return tuple(ids) if isinstance(ids, list) else None
@@ -171,6 +184,7 @@ def _usages(answer: ChatCompletion, lengths: Sequence[int | None]) -> list[Usage
         prompt_tokens=usage.prompt_tokens or 0,
         cached_tokens=(prompt_details.cached_tokens if prompt_details else None) or 0,
         reasoning_tokens=(completion_details.reasoning_tokens if completion_details else None) or 0,
+        cost=_cost(usage.model_extra),
     )
     total, count = usage.completion_tokens or 0, len(lengths)
     if count == 1:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation
-from llenvs.inference.errors import BackendError, BadRequest, ModelNotFound, UnsupportedFeature
+from llenvs.inference.errors import (
+    AuthenticationFailed,
+    BackendError,
+    BadRequest,
+    ModelNotFound,
+    UnsupportedFeature,
+)
 from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
@@ -53,6 +60,8 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
     """
 
     name: ClassVar[str] = "openai"
+    forbidden: ClassVar[type[BackendError]] = AuthenticationFailed
+    """What status 403 means."""
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     url_variable: ClassVar[str] = "OPENAI_BASE_URL"
     default_url: ClassVar[str] = "https://api.openai.com/v1"
@@ -99,8 +108,13 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             cache=cache,
         )
         self._max_tokens_field = max_tokens_field or (
-            "max_completion_tokens" if self._is_provider else "max_tokens"
+            "max_completion_tokens" if self._is_openai else "max_tokens"
         )
+
+    @property
+    def _is_openai(self) -> bool:
+        """Whether this is OpenAI's own API, without what other servers add to it."""
+        return urlsplit(self.base_url).hostname == "api.openai.com"
 
     def _assumed(self) -> Capabilities:
         return Capabilities(
@@ -111,8 +125,8 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             images=True,
             seed=True,
             native_n=True,
-            top_k=not self._is_provider,
-            min_p=not self._is_provider,
+            top_k=not self._is_openai,
+            min_p=not self._is_openai,
             penalties=True,
             reasoning_effort=True,
             json_schema=True,
@@ -124,13 +138,13 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
 
         client = self._clients.get()
         try:
-            if self._is_provider:
+            if self._is_openai:
                 await client.models.retrieve(self.model)
                 return
             known = sorted([str(each.id) async for each in client.models.list()])
         except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
             failure = self._failure(error)
-            if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
+            if not self._is_openai and isinstance(failure, ModelNotFound | BadRequest):
                 return  # a server without a list of models
             raise failure from error
         if known and self.model not in known:
@@ -149,9 +163,9 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
         }
 
     def _body(self, request: GenerationRequest, sampling: SamplingParams, n: int) -> dict[str, Any]:
-        if self._is_provider and len(sampling.stop) > _MOST_STOPS:
+        if self._is_openai and len(sampling.stop) > _MOST_STOPS:
             raise UnsupportedFeature(self.name, f"{len(sampling.stop)} stop strings", f"at most {_MOST_STOPS}")
-        neutral = self._is_provider  # top_k and min_p that limit nothing are not sent to an API without them
+        neutral = self._is_openai  # top_k and min_p that limit nothing are not sent to an API without them
         members: dict[str, Any] = {
             "model": self.model,
             "messages": [message_to_api(message) for message in request.messages],
@@ -207,6 +221,7 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             logprobs=sampling.logprobs,
             token_ids=self._return_token_ids,
             tools=request.tools,
+            forbidden=self.forbidden,
         )
 
     def _new_client(self) -> AsyncOpenAI:
@@ -230,7 +245,12 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
 
     def _failure(self, error: Exception) -> BackendError:
         return failure_of(
-            error, backend=self.name, model=self.model, base_url=self.base_url, timeout=self._timeout
+            error,
+            backend=self.name,
+            model=self.model,
+            base_url=self.base_url,
+            timeout=self._timeout,
+            forbidden=self.forbidden,
         )
 
 

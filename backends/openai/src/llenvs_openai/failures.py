@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ConnectionFailed, ProviderFailed
+from llenvs.inference.errors import (
+    AuthenticationFailed,
+    BackendError,
+    BackendTimeout,
+    BadRequest,
+    ConnectionFailed,
+    ProviderFailed,
+)
 from llenvs.inference.http_failures import failure_of_status, innermost
 
 if TYPE_CHECKING:
@@ -15,15 +22,21 @@ _PARAMETER_CODES = {"unsupported_parameter", "unsupported_value", "unknown_param
 
 
 def failure_of(
-    error: Exception, *, backend: str, model: str, base_url: str, timeout: float | None
+    error: Exception,
+    *,
+    backend: str,
+    model: str,
+    base_url: str,
+    timeout: float | None,
+    forbidden: type[BackendError] = AuthenticationFailed,
 ) -> BackendError:
-    """The error of ours for what the SDK raised."""
+    """The error of ours for what the SDK raised; `forbidden` is what status 403 means."""
     import openai
 
     if isinstance(error, openai.APITimeoutError):
         return BackendTimeout(backend, f"no answer from {base_url} within timeout={timeout} s")
     if isinstance(error, openai.APIStatusError):
-        return _status_failure(error, backend, model, base_url)
+        return _status_failure(error, backend, model, base_url, forbidden)
     if isinstance(error, openai.APIConnectionError):
         return ConnectionFailed(backend, f"no server answers at {base_url} ({innermost(error)})")
     if isinstance(error, openai.APIResponseValidationError | ValueError):
@@ -31,7 +44,9 @@ def failure_of(
     return ProviderFailed(backend, f"{type(error).__name__}: {error}")
 
 
-def failure_in_answer(backend: str, error: Any) -> BackendError:
+def failure_in_answer(
+    backend: str, error: Any, forbidden: type[BackendError] = AuthenticationFailed
+) -> BackendError:
     """The error of ours for an error that came inside an answer of status 200."""
     details = error if isinstance(error, Mapping) else {"message": error}
     message = f"the provider reports {details.get('message') or details}"
@@ -41,10 +56,14 @@ def failure_in_answer(backend: str, error: Any) -> BackendError:
         message += f" ({str(raw)[:300]})"
     code = details.get("code")
     status = code if isinstance(code, int) else 500
-    return failure_of_status(status, backend=backend, message=message, codes=(str(code or ""),))
+    return failure_of_status(
+        status, backend=backend, message=message, codes=(str(code or ""),), forbidden=forbidden
+    )
 
 
-def _status_failure(error: openai.APIStatusError, backend: str, model: str, base_url: str) -> BackendError:
+def _status_failure(
+    error: openai.APIStatusError, backend: str, model: str, base_url: str, forbidden: type[BackendError]
+) -> BackendError:
     body = error.body if isinstance(error.body, Mapping) else {}
     # (a body that is no JSON, or not OpenAI's kind of it, is shown as it is)
     message = str(body.get("message") or error.response.text.strip() or error.message)[:500]
@@ -59,4 +78,5 @@ def _status_failure(error: openai.APIStatusError, backend: str, model: str, base
         headers=error.response.headers,
         model=model,
         base_url=base_url,
+        forbidden=forbidden,
     )

@@ -58,6 +58,7 @@ def failure_of_status(
     headers: Mapping[str, str] | None = None,
     model: str = "",
     base_url: str = "",
+    forbidden: type[BackendError] = AuthenticationFailed,
 ) -> BackendError:
     """The error for an answer of `status`, or for an error inside an answer that carries such a number.
 
@@ -68,8 +69,11 @@ def failure_of_status(
         codes: the server's own names for what went wrong.
         headers: of the answer, names in lower case.
         model, base_url: that were asked for.
+        forbidden: what status 403 means to this provider.
     """
     wait = retry_after(headers or {})
+    if status == 403 and forbidden is not AuthenticationFailed:
+        return forbidden(backend, message)
     failure = _failure(status, backend, message, {*codes}, wait, model, base_url)
     if (headers or {}).get("x-should-retry") == "false":
         failure.retryable = False

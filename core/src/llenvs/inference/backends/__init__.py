@@ -10,16 +10,22 @@ from llenvs.core.errors import BackendNotInstalled, InvalidOption, LLEnvsError, 
 
 if TYPE_CHECKING:
     from llenvs.inference.backend import Backend
+    from llenvs_anthropic import AnthropicBackend as AnthropicBackend
     from llenvs_llamacpp import LlamaCppBackend as LlamaCppBackend
     from llenvs_openai import OpenAIBackend as OpenAIBackend
+    from llenvs_openrouter import OpenRouterBackend as OpenRouterBackend
     from llenvs_transformers import HuggingFaceBackend as HuggingFaceBackend
     from llenvs_vllm import VLLMBackend as VLLMBackend
 
 ENTRY_POINT_GROUP = "llenvs.backends"
+SHARED_OPTIONS = ("budget", "cache")
+"""Options of every backend (see `Backend.use`), whether or not its class takes them."""
 
 CATALOGUE: dict[str, tuple[str, str]] = {
+    "anthropic": ("llenvs_anthropic", "AnthropicBackend"),
     "llamacpp": ("llenvs_llamacpp", "LlamaCppBackend"),
     "openai": ("llenvs_openai", "OpenAIBackend"),
+    "openrouter": ("llenvs_openrouter", "OpenRouterBackend"),
     "transformers": ("llenvs_transformers", "HuggingFaceBackend"),
     "vllm": ("llenvs_vllm", "VLLMBackend"),
 }
@@ -77,7 +83,7 @@ def backend_class(name: str) -> type[Backend]:
 
 
 def make_backend(name: str, **options: Any) -> Backend:
-    """A backend by name; `options` are the arguments of its class.
+    """A backend by name; `options` are the arguments of its class, and those of `Backend.use`.
 
     Raises:
         UnknownBackend: no such backend.
@@ -91,6 +97,8 @@ def make_backend(name: str, **options: Any) -> Backend:
     cls = backend_class(name)
     parameters = [p for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     valid = [p.name for p in parameters]
+    shared = {name: options.pop(name) for name in SHARED_OPTIONS if name in options and name not in valid}
+    valid += [name for name in SHARED_OPTIONS if name not in valid]
     for option in options:
         if option not in valid:
             raise UnknownOption(option, valid, f"options of backend {name}")
@@ -98,7 +106,7 @@ def make_backend(name: str, **options: Any) -> Backend:
     if missing:
         raise InvalidOption(f"model.{missing[0]}", None, f"backend {name} needs it")
     try:
-        return cls(**options)
+        return cls(**options).use(**shared)
     except LLEnvsError:
         raise
     except (TypeError, ValueError) as error:
