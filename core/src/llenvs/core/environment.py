@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from llenvs.core.action import Action
 from llenvs.core.encoding import record
@@ -19,6 +19,9 @@ from llenvs.core.rewards import RewardFunction
 from llenvs.core.signals import Signal, SignalBundle
 from llenvs.core.state import HiddenT, State, StateMetadata
 from llenvs.core.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from llenvs.core.trajectory import Trajectory
 
 
 @record
@@ -226,6 +229,18 @@ class Environment(ABC, Generic[HiddenT]):
     def compute_rewards(self, state: State[HiddenT], action: Action, next_state: State[HiddenT]) -> SignalBundle:
         """The signals of a step already taken; equal to those that `step` gave."""
         return self._bundled(tuple(self._signals(state, action, next_state)), state, action, next_state)
+
+    def fork(self, state: State[HiddenT], n: int) -> list[Trajectory]:
+        """`n` trajectories that begin in `state`, each to go on by its own ``trajectory.step(env, action)``.
+
+        Raises:
+            InvalidOption: `n` is no positive integer.
+        """
+        from llenvs.core.trajectory import Trajectory
+
+        if _integer("n", n) < 1:
+            raise InvalidOption("n", n, "must be a positive integer")
+        return [Trajectory(state) for _ in range(n)]
 
     def close(self) -> None:
         """Free what the environment holds. May be called twice; nothing else may be called afterwards."""

@@ -169,6 +169,39 @@ class UpstreamFailed(LLEnvsError):
         super().__init__(f"{environment}: the upstream failed while {doing}: {said}")
 
 
+class SimulatorCrashed(UpstreamFailed):
+    """The engine of a simulator died or did not answer in time; the message holds its exit status and last words.
+
+    The host process lives on, and so does every state: a step taken again gets a new engine.
+    Attributes: `timed_out`, whether it was ended because it took too long.
+    """
+
+    def __init__(
+        self, environment: str, doing: str, cause: BaseException | str, *, timed_out: bool = False
+    ) -> None:
+        self.timed_out = timed_out
+        super().__init__(environment, doing, cause)
+
+
+class ReplayDiverged(LLEnvsError):
+    """A replay of recorded actions did not show what was recorded: the upstream does not repeat itself.
+
+    Attributes: `environment`; `step`, the number of actions after which it differs (0: at the beginning);
+    `recorded` and `replayed`, the beginnings of the two observations.
+    """
+
+    def __init__(self, environment: str, step: int, recorded: str, replayed: str, detail: str = "") -> None:
+        self.environment = environment
+        self.step = step
+        self.recorded = recorded
+        self.replayed = replayed
+        super().__init__(
+            f"{environment}: the replay differs from what was recorded at step {step}"
+            f"{f' ({detail})' if detail else ''}; recorded: {recorded!r}; replayed: {replayed!r}. What the "
+            "upstream hears from outside must be asked for through Simulator.outside, so that a replay repeats it"
+        )
+
+
 class EncodingFailed(LLEnvsError):
     """A value that has no exact JSON form, or JSON that is no encoded value. The message names the path."""
 
