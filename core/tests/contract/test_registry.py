@@ -157,6 +157,14 @@ def test_a_bare_name_of_several_adapters(registry: EnvironmentRegistry) -> None:
     assert registry.get("top", adapter="attic")
 
 
+def test_an_adapter_given_for_an_environment(registry: EnvironmentRegistry) -> None:
+    registry.register(Attic())
+    with pytest.raises(
+        UnknownEnvironment, match=r"it is an adapter; list its environments with: llenvs list attic"
+    ):
+        registry.get("attic")
+
+
 def test_unknown_names(registry: EnvironmentRegistry) -> None:
     with pytest.raises(UnknownAdapter, match="unknown adapter 'toybox'; did you mean 'toy_box'") as caught:
         registry.get("toybox/ball")

@@ -256,6 +256,14 @@ def test_only_half_a_line_is_no_line(addition: Any, recorder: Any, scripted: Any
     assert len(keys(tmp_path)) == 2
 
 
+@pytest.mark.parametrize(("name", "text"), [("config.json", "[]"), ("config.json", "{"), ("versions.json", "{}")])
+def test_a_damaged_file_is_named(addition: Any, scripted: Any, tmp_path: Path, name: str, text: str) -> None:
+    run_evaluation(addition(2), scripted("1"), output_dir=tmp_path, log=())
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RunFolderError, match=rf"{name}: is damaged"):
+        run_evaluation(addition(2), scripted("1"), output_dir=tmp_path, log=())
+
+
 def test_a_damaged_line_is_named(addition: Any, recorder: Any, scripted: Any, tmp_path: Path) -> None:
     run_evaluation(addition(), scripted(recorder()), output_dir=tmp_path, log=())
     path = tmp_path / "trajectories.jsonl"

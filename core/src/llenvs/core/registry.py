@@ -132,6 +132,8 @@ class EnvironmentRegistry:
         if "/" in name:
             adapter, _, rest = name.partition("/")
             return self.adapter(adapter), rest
+        if _folded(name) in self.adapters():
+            raise UnknownEnvironment(name, (), f"it is an adapter; list its environments with: llenvs list {name}")
         everywhere, broken = self._listed()
         having = [info.adapter for info in everywhere if info.name == name]
         if len(having) == 1:

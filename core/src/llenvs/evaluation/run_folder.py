@@ -102,7 +102,7 @@ class RunFolder:
         return self
 
     def _begin(self, config: Mapping[str, Any], versions: Mapping[str, Any], resume: bool) -> None:
-        earlier = _read_json(self.path / CONFIG)
+        earlier = _read_json(self.path / CONFIG, dict)
         sessions: list[Any] = []
         _drop_half_line(self._trajectories)
         holds_records = self._trajectories.exists() and self._trajectories.stat().st_size > 0
@@ -124,7 +124,7 @@ class RunFolder:
                     f"{self.path}: holds a run of another configuration: {field} is {_shown(there)} there and "
                     f"{_shown(here)} here; choose another output_dir"
                 )
-            sessions = _read_json(self.path / VERSIONS) or []
+            sessions = _read_json(self.path / VERSIONS, list) or []
         write_json(self.path / CONFIG, config)
         write_json(self.path / VERSIONS, [*sessions, versions])
 
@@ -299,13 +299,16 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(path: Path, kind: type[dict[str, Any]] | type[list[Any]]) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError as error:
         raise RunFolderError(f"{path}: is damaged ({error}); choose another output_dir") from None
+    if not isinstance(data, kind):
+        raise RunFolderError(f"{path}: is damaged (no {kind.__name__}); choose another output_dir")
+    return data
 
 
 def write_json(path: Path, data: Any) -> None:
