@@ -18,8 +18,8 @@ ALLOWED = {
     "container": {"core", "container"},
     "testing": {"core", "testing"},
 }
-# OpenRouter is OpenAI's API with more in it: its backend is a kind of OpenAIBackend, and its distribution depends on
-# that of the other
+# OpenRouter is OpenAI's API with more in it: its backend is a kind of OpenAIBackend, and its distribution depends
+# on that of the other
 STANDS_ON = {"llenvs_openrouter": "llenvs_openai"}
 
 

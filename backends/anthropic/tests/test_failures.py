@@ -31,7 +31,12 @@ FINAL = [
     (402, error("billing_error"), "QuotaExhausted", "says why"),
     (404, error("not_found_error", "model: claude-m"), "ModelNotFound", "knows no model 'claude-m'"),
     (404, "Not Found", "ModelNotFound", "nothing at http"),
-    (400, error("invalid_request_error", "temperature: Extra inputs are not permitted"), "BadRequest", "Extra inputs"),
+    (
+        400,
+        error("invalid_request_error", "temperature: Extra inputs are not permitted"),
+        "BadRequest",
+        "Extra inputs",
+    ),
     (
         400,
         error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),

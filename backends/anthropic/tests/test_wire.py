@@ -52,7 +52,9 @@ def test_every_parameter(stub: ReplayServer, message: Any) -> None:
         max_tokens=5, stop=("a", "b"), reasoning_effort="low", extra={"service_tier": "standard_only"}
     )
     schema = {"type": "object", "properties": {}}
-    made = backend(stub, headers={"X-Team": "rl"}, parallel_tool_calls=False, extra_body={"metadata": {"user_id": "u"}})
+    made = backend(
+        stub, headers={"X-Team": "rl"}, parallel_tool_calls=False, extra_body={"metadata": {"user_id": "u"}}
+    )
     asyncio.run(made.generate(GenerationRequest(USER, sampling, (ADD,), "required", json_schema=schema)))
     assert stub.received[0].headers["x-team"] == "rl"
     assert stub.received[0].body == {
@@ -87,7 +89,9 @@ def test_tool_choice(stub: ReplayServer, message: Any, choice: str | None, sent:
 @pytest.mark.parametrize(
     "sampling", [{"temperature": 1.0}, {"temperature": 0.0}, {"top_p": 0.9}, {"top_k": 3}], ids=str
 )
-def test_temperature_is_an_error_or_an_option(stub: ReplayServer, message: Any, sampling: dict[str, float]) -> None:
+def test_temperature_is_an_error_or_an_option(
+    stub: ReplayServer, message: Any, sampling: dict[str, float]
+) -> None:
     stub.answers(Reply(200, message("ok")))
     params = SamplingParams.model_validate(sampling)
     with pytest.raises(UnsupportedFeature, match=r"api_version='2023-06-01' sends it"):
@@ -297,7 +301,8 @@ def test_a_streamed_answer_is_the_same_as_a_whole_one(stub: ReplayServer, messag
     assert answer.tool_calls == (ToolCall("add", {"a": 1}, "toolu_1"),)
     assert answer.usage == Usage(9, 33)
     made.chat(
-        (*USER, answer.to_message(), ChatMessage("tool", "2", tool_call_id="toolu_1")), SamplingParams(max_tokens=5)
+        (*USER, answer.to_message(), ChatMessage("tool", "2", tool_call_id="toolu_1")),
+        SamplingParams(max_tokens=5),
     )
     assert stub.received[1].body["messages"][1]["content"] == [
         THINKING,

@@ -24,7 +24,12 @@ QUICK = RetryPolicy(attempts=2, min_wait=0.01, max_wait=0.02)
 
 
 def backend(stub: ReplayServer, **options: Any) -> OpenRouterBackend:
-    defaults: dict[str, Any] = {"base_url": stub.url + "/api/v1", "provider": PINNED, "api_key": "k", "retry": QUICK}
+    defaults: dict[str, Any] = {
+        "base_url": stub.url + "/api/v1",
+        "provider": PINNED,
+        "api_key": "k",
+        "retry": QUICK,
+    }
     return OpenRouterBackend("maker/model", **{**defaults, **options})
 
 
@@ -199,10 +204,10 @@ def test_check(stub: ReplayServer) -> None:
 def test_a_real_model_behind_it() -> None:
     """llama.cpp's server ignores routing, and answers as any server of this API."""
     with LlamaCppBackend(n_ctx=1024, slots=1) as server:
-        made = OpenRouterBackend(
-            server.model, base_url=server.base_url, api_key=server.api_key, provider=PINNED
+        made = OpenRouterBackend(server.model, base_url=server.base_url, api_key=server.api_key, provider=PINNED)
+        answer = made.chat(
+            "Is 17 a prime number? Answer yes or no.", SamplingParams(temperature=0.0, max_tokens=8)
         )
-        answer = made.chat("Is 17 a prime number? Answer yes or no.", SamplingParams(temperature=0.0, max_tokens=8))
         assert (answer.text, answer.finish_reason) == ("No.", FinishReason.STOP)
         assert answer.usage.prompt_tokens == 43
 

@@ -52,7 +52,8 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
         thinking: the API's ``thinking``, e.g. ``{"type": "enabled", "budget_tokens": 2048}`` or
             ``{"type": "adaptive"}``.
         parallel_tool_calls: whether one answer may hold several calls; None: the API's default.
-        echoes_prefix: whether answers repeat the assistant prefix; None: not at Anthropic, elsewhere (llama.cpp) yes.
+        echoes_prefix: whether answers repeat the assistant prefix; None: not at Anthropic, else yes (as
+            llama.cpp does).
         max_concurrency, timeout, retry, headers, extra_body, sampling, capabilities, budget, cache: see
             `RemoteBackend`.
     """
@@ -136,7 +137,7 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
                 await client.models.retrieve(self.model)
                 return
             known = sorted([str(each.id) async for each in client.models.list()])
-        except (*transport_errors(), AttributeError, TypeError) as error:
+        except (*transport_errors(), AttributeError, TypeError) as error:  # type: ignore[misc]
             failure = self._failure(error)
             if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
                 return  # a server without a list of models
@@ -209,9 +210,7 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             body = {**body, "messages": so_far}
         else:
             raise ProviderFailed(self.name, f"the turn was paused {_MOST_PAUSES} times")
-        return [
-            generation_of(message, blocks, usage, prefix=request.prefix, echoes_prefix=self._echoes_prefix)
-        ]
+        return [generation_of(message, blocks, usage, prefix=request.prefix, echoes_prefix=self._echoes_prefix)]
 
     async def _send(self, client: AsyncAnthropic, body: Mapping[str, Any]) -> Message:
         named: dict[str, Any] = {key: body[key] for key in ("model", "max_tokens", "messages")}

@@ -61,9 +61,7 @@ def _is_transport_error(error: Exception) -> bool:
     return isinstance(error, httpx2.HTTPError)
 
 
-def _status_failure(
-    error: anthropic.APIStatusError, backend: str, model: str, base_url: str
-) -> BackendError:
+def _status_failure(error: anthropic.APIStatusError, backend: str, model: str, base_url: str) -> BackendError:
     body = error.body if isinstance(error.body, Mapping) else {}
     inner: Any = body.get("error")
     inner = inner if isinstance(inner, Mapping) else {}

@@ -12,8 +12,8 @@ from llenvs.core.tools import ToolCall
 from llenvs.inference.errors import BadRequest
 
 RAW_CONTENT = "anthropic_content"
-"""Metadata of an assistant message: its content blocks as the API sent them, where they hold thinking or anything else
-that a message has no field for. They go back unchanged as long as text and calls of the message are unchanged."""
+"""Metadata of an assistant message: its content blocks as the API sent them, where they hold thinking or anything
+else that a message has no field for. They go back unchanged while text and calls of the message are unchanged."""
 
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
@@ -93,7 +93,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _result(message: ChatMessage) -> dict[str, Any]:
     content = message.content if not message.images else _blocks(message)
-    block = {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": content}
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": content}
     if message.metadata.get("is_error"):
         block["is_error"] = True
     return block

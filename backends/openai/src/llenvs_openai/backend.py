@@ -107,9 +107,7 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             budget=budget,
             cache=cache,
         )
-        self._max_tokens_field = max_tokens_field or (
-            "max_completion_tokens" if self._is_openai else "max_tokens"
-        )
+        self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if self._is_openai else "max_tokens")
 
     @property
     def _is_openai(self) -> bool:

@@ -1,8 +1,8 @@
 """Connections that are found at once.
 
 The HTTP library's pool looks at every connection that it holds for each request that comes and goes: with 64 in
-flight that is a fifth of the processor time of a request. Here each request in flight has a connection of its own, and
-the next one takes that which became free last.
+flight that is a fifth of the processor time of a request. Here each request in flight has a connection of its own,
+and the next one takes that which became free last.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def http_client(base_url: str, timeout: float | None) -> httpx2.AsyncClient:
 
     if getproxies():  # the library finds them by itself, with its own pool
         return DefaultAsyncHttpxClient(timeout=timeout)
-    return DefaultAsyncHttpxClient(timeout=timeout, transport=FreeConnections(is_https=base_url.startswith("https")))
+    return DefaultAsyncHttpxClient(
+        timeout=timeout, transport=FreeConnections(is_https=base_url.startswith("https"))
+    )
 
 
 class FreeConnections(httpx2.AsyncBaseTransport):
@@ -42,6 +44,7 @@ class FreeConnections(httpx2.AsyncBaseTransport):
         except BaseException:
             self._free.append(connection)  # it reconnects
             raise
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # of an asynchronous transport
         response.stream = _Answer(response.stream, lambda: self._free.append(connection))
         return response
 

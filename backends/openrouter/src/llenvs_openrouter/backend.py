@@ -32,8 +32,8 @@ REASONING_DETAILS = "reasoning_details"
 class OpenRouterBackend(OpenAIBackend):
     """A model at OpenRouter, which passes requests on to one of the providers that host it.
 
-    Each generation tells who answered (``metadata["provider"]``, `Generation.model`) and what it cost in US dollars
-    (``usage.cost``). Providers differ in quantisation and settings: pin one (`provider`) for results that mean
+    Each generation tells who answered (``metadata["provider"]``, `Generation.model`) and what it cost in US
+    dollars (``usage.cost``). Providers differ in quantisation and settings: pin one (`provider`) for results that mean
     something; without that a warning says so.
 
     Args:
@@ -99,8 +99,8 @@ class OpenRouterBackend(OpenAIBackend):
         )
         if not is_pinned({**self._routing, **self._extra_body.get("provider", {})}):
             warnings.warn(
-                f"openrouter: no provider is pinned for {model}, so requests may be answered by differing versions "
-                "of it; provider={'only': ['<name>']} pins one",
+                f"openrouter: no provider is pinned for {model}, so requests may be answered by differing "
+                "versions of it; provider={'only': ['<name>']} pins one",
                 stacklevel=2,
             )
 
@@ -108,7 +108,7 @@ class OpenRouterBackend(OpenAIBackend):
         return replace(super()._assumed(), native_n=False)
 
     async def check(self) -> None:
-        """Ask for the key's own entry and for the list of models: finds a wrong key, a wrong model; costs nothing."""
+        """Ask for the key's own entry and for the list of models: finds a wrong key or model; costs nothing."""
         import openai
 
         client = self._clients.get()
@@ -135,7 +135,8 @@ class OpenRouterBackend(OpenAIBackend):
     def _body(self, request: GenerationRequest, sampling: SamplingParams, n: int) -> dict[str, Any]:
         body = super()._body(request, sampling, n)
         body["messages"] = [
-            _with_reasoning(data, message) for data, message in zip(body["messages"], request.messages, strict=True)
+            _with_reasoning(data, message)
+            for data, message in zip(body["messages"], request.messages, strict=True)
         ]
         effort = body.pop("reasoning_effort", None)
         reasoning = {**self._reasoning, **({} if effort is None else {"effort": effort})}

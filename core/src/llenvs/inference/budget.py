@@ -157,7 +157,7 @@ class _Entry:
 
 
 class _Window:
-    """Amounts of a sliding minute. Starts never go back, so what has left it for one start has left it for ever."""
+    """Amounts of a sliding minute. Starts never go back: what has left it for one start has left it for ever."""
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit

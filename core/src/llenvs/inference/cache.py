@@ -1,9 +1,9 @@
 """Generations kept on disk, so that nothing is paid for twice.
 
-An answer is found again by everything that decides it: the backend with what of it matters (model, address, default
-sampling, further parameters), the whole request, and how many samples were asked for. Requests that are sampled
-without a seed have many right answers: the k-th time that one cache is asked the same, it gives the k-th answer that
-was kept, so samples stay different from each other and a repeated run sees those of the first.
+An answer is found again by everything that decides it: the backend with what of it matters (model, address,
+default sampling, further parameters), the whole request, and how many samples were asked for. Requests that are
+sampled without a seed have many right answers: the k-th time that one cache is asked the same, it gives the k-th
+answer that was kept, so samples stay different from each other and a repeated run sees those of the first.
 
 One file for each answer, ``<folder>/<2 digits>/<sha256>.<k>.json``, written in one step. Several processes may use
 one folder.

@@ -1,4 +1,4 @@
-"""What backends of HTTP APIs share: their options, turns within a budget, the one retry policy, a client per loop."""
+"""What backends of HTTP APIs share: options, turns within a budget, the one retry policy, a client per loop."""
 
 from __future__ import annotations
 

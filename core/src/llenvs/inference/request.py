@@ -51,8 +51,8 @@ class Capabilities:
     """What a backend can do; what it cannot is refused before anything is sent.
 
     `native_n` tells whether n samples cost one request. `max_top_logprobs` bounds `SamplingParams.logprobs`.
-    `penalties` stands for presence and frequency penalty. `hints` says by feature why it is not there or what would
-    help, for the error.
+    `penalties` stands for presence and frequency penalty. `hints` says by feature why it is not there or what
+    would help, for the error.
     """
 
     logprobs: bool = False
