@@ -314,6 +314,13 @@ class LeakBesideItsKey(Legs):
         return replace(start, observation=replace(start.observation, messages=messages))
 
 
+class LeakInPassing(Legs):
+    def _start(self, task_index: int, seed: int, options: Mapping[str, Any]) -> Start:
+        start = super()._start(task_index, seed, options)
+        hint = f"The hint for this one is {start.hidden['answer']}, keep it to yourself."
+        return replace(start, observation=Observation(f"{hint} {start.observation.prompt}"))
+
+
 class LeakByDump(Legs):
     def _start(self, task_index: int, seed: int, options: Mapping[str, Any]) -> Start:
         start = super()._start(task_index, seed, options)
@@ -380,6 +387,7 @@ FAULTS: list[tuple[Any, str, str]] = [
     (SaysOneTurn, "spec", "is_multi_turn is False"),
     (LeakAtTheEnd, "hidden_stays_hidden", "prompt shows the answer as first or last words"),
     (LeakBesideItsKey, "hidden_stays_hidden", "messages[0].content shows the answer beside its key"),
+    (LeakInPassing, "hidden_stays_hidden", "prompt shows the answer in words that tell it"),
     (LeakByDump, "hidden_stays_hidden", "task shows a dump of the hidden state"),
     (LeakByReference, "hidden_stays_hidden", "refers to the very object"),
     (Prints, "quiet", "'scoring\\n"),

@@ -3,8 +3,9 @@
 Whether an answer in a prompt is a leak cannot be decided from one task: the answer of "which is larger, 3 or 7?"
 is part of the question. `Evidence` therefore looks at several tasks at once, and only at places where a question
 does not have its answer: next to its own key ("answer: 7"), in a dump of the hidden object, as the first or last
-word of a text. It speaks up when *all* tasks show *their own* answer there and *none* shows that of another task,
-which rules out chance, yes/no questions, lettered choices and worked examples.
+word of a text, after words that announce it ("hint: it is 7"). It speaks up when *all* tasks show *their own*
+answer there and *none* shows that of another task, which rules out chance, yes/no questions, lettered choices and
+worked examples.
 """
 
 from __future__ import annotations
@@ -144,11 +145,22 @@ def _beside_its_key(mark: tuple[str, str], text: str) -> bool:
 
 def _at_an_end(mark: tuple[str, str], text: str) -> bool:
     text, value = text.strip(), re.escape(mark[1])
-    return re.search(rf"\A{value}(?!\w)|(?<!\w){value}\Z", text) is not None
+    return re.search(rf"\A{value}(?!\w)|(?<!\w){value}\W{{0,2}}\Z", text) is not None
+
+
+_TELLING = (
+    r"(?:\b(?:answers?|solutions?|results?|hints?|secret|truth|expected|correct)\b[^.?!\n]{0,40}?"
+    r"|\b(?:it|this)\s+is\W{1,3})"
+)
+
+
+def _told(mark: tuple[str, str], text: str) -> bool:
+    return re.search(rf"{_TELLING}(?<!\w){re.escape(mark[1])}(?!\w)", text, re.IGNORECASE) is not None
 
 
 EVIDENCE: tuple[Evidence, ...] = (
     Evidence("a dump of the hidden state", lambda h: set(dumped(h)), lambda mark, text: mark in text),
     Evidence("the answer beside its key", lambda h: set(answers(h)), _beside_its_key),
     Evidence("the answer as first or last words", lambda h: set(answers(h)), _at_an_end),
+    Evidence("the answer in words that tell it", lambda h: set(answers(h)), _told),
 )
