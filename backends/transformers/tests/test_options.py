@@ -99,3 +99,13 @@ def test_models_that_are_none(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF\x03\x00\x00\x00")
     with pytest.raises(LLEnvsError, match=r"broken\.gguf"):
         HuggingFaceBackend(broken).chat("x")
+
+
+def test_a_longer_context_than_the_model_has(model_folder: Path) -> None:
+    with pytest.raises(InvalidOption, match=r"n_ctx.*8192"):
+        HuggingFaceBackend(model_folder, device="cpu", n_ctx=9000).chat("x")
+
+
+def test_devices(model_folder: Path) -> None:
+    with pytest.raises(InvalidOption, match="device"):
+        HuggingFaceBackend(model_folder, device="gpu7").chat("x")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from llenvs.core.errors import InvalidOption, LLEnvsError, UnknownOption
+from llenvs.core.errors import InvalidOption, UnknownOption
 from llenvs.inference import ChatMessage, GenerationRequest, ImageContent, SamplingParams
 from llenvs.inference.backends import make_backend
-from llenvs.inference.errors import BadRequest, EngineUnavailable, UnsupportedFeature
+from llenvs.inference.errors import BadRequest, EngineUnavailable, ModelNotFound, UnsupportedFeature
 from llenvs_vllm import VLLMBackend
 from llenvs_vllm.pictures import pictures_of
 
@@ -37,8 +37,8 @@ def test_by_name() -> None:
         make_backend("vllm")
 
 
-@pytest.mark.parametrize("options", [{"n_ctx": 0}, {"max_concurrency": True}])
-def test_options_are_checked(options: dict[str, int]) -> None:
+@pytest.mark.parametrize("options", [{"n_ctx": 0}, {"max_concurrency": True}, {"dtype": "float8"}])
+def test_options_are_checked(options: dict[str, object]) -> None:
     with pytest.raises(InvalidOption, match=next(iter(options))):
         VLLMBackend("org/model", **options)  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="model"):
@@ -70,8 +70,13 @@ def test_what_to_install() -> None:
 def test_models_and_engine_options_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(UnknownOption, match="enforce_eager"):
         VLLMBackend(tmp_path, engine={"enforce_eage": True}).chat("x")
-    with pytest.raises(LLEnvsError, match=tmp_path.name):
+    with pytest.raises(ModelNotFound, match=tmp_path.name):
         VLLMBackend(tmp_path).chat("x")
+
+
+def test_a_longer_context_than_the_model_has(model_folder: Path) -> None:
+    with pytest.raises(InvalidOption, match=r"n_ctx.*8192"):
+        VLLMBackend(model_folder, n_ctx=9000).chat("x")
 
 
 def test_images_that_are_none() -> None:

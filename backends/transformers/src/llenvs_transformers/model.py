@@ -115,7 +115,9 @@ def _best_device(torch: Any) -> str:
 def _context(model: Any, tokenizer: Any, settings: ModelSettings) -> int:
     config = model.config.get_text_config()
     trained = getattr(config, "max_position_embeddings", None) or min(tokenizer.model_max_length, 2**20)
-    return int(min(settings.n_ctx or trained, trained))
+    if settings.n_ctx is not None and settings.n_ctx > trained:
+        raise InvalidOption("n_ctx", settings.n_ctx, f"the model was trained with {trained} tokens of context")
+    return int(settings.n_ctx or trained)
 
 
 def _ids(value: Any) -> frozenset[int]:

@@ -37,6 +37,7 @@ from llenvs_vllm.engine import NAME, on_shared_loop, start_engine, stop_engine
 from llenvs_vllm.parameters import SEEDS, sampling_to_vllm
 from llenvs_vllm.pictures import pictures_of
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 _FINISH = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH, "abort": FinishReason.CANCELLED}
 
 
@@ -102,6 +103,8 @@ class VLLMBackend(Backend):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
         if not isinstance(model, str | os.PathLike) or not str(model):
             raise InvalidOption("model", model, "must be a folder or a name on the Hugging Face hub")
+        if dtype not in DTYPES:
+            raise InvalidOption("dtype", dtype, "no such type", valid=", ".join(DTYPES))
         path = Path(model).expanduser()
         is_folder = path.is_dir() or isinstance(model, os.PathLike)
         super().__init__(path.name if is_folder else str(model), max_concurrency=max_concurrency)
@@ -134,6 +137,7 @@ class VLLMBackend(Backend):
         )
         self._starting = threading.Lock()
         self._running: _Running | None = None
+        self._under_way: set[str] = set()  # ids of requests, changed on the shared loop alone
         self._pid = os.getpid()
         _backends.add(self)
 
@@ -176,7 +180,7 @@ class VLLMBackend(Backend):
         with self._starting:
             running, self._running = self._running, None
         if running is not None:
-            stop_engine(running.engine)
+            stop_engine(running.engine, list(self._under_way))
 
     # -- tokens and prompts -------------------------------------------------------------------------------
 
@@ -264,8 +268,10 @@ class VLLMBackend(Backend):
 
     async def _output(self, running: _Running, inputs: Mapping[str, Any], parameters: Any) -> Any:
         last = None
+        request_id = uuid.uuid4().hex
+        self._under_way.add(request_id)
         try:
-            async for output in running.engine.generate(inputs, parameters, request_id=uuid.uuid4().hex):
+            async for output in running.engine.generate(inputs, parameters, request_id=request_id):
                 last = output
         except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
             raise self._failure(running, error) from error
@@ -275,6 +281,8 @@ class VLLMBackend(Backend):
             if not isinstance(error, VLLMError):
                 raise
             raise self._failure(running, error) from error
+        finally:
+            self._under_way.discard(request_id)
         if last is None or self._running is not running:  # the requests of an engine that is shut down are aborted
             raise ConnectionFailed(self.name, "the backend was closed")
         return last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from llenvs.core.errors import InvalidOption, UnknownOption
@@ -22,6 +22,15 @@ _ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
 """Set before vLLM is imported, where the user has set nothing."""
+_NO_MODEL = (
+    "Repo id must",
+    "repository",
+    "config.json",
+    "model identifier",
+    "model_type",
+    "Can't load",
+    "params.json",
+)
 
 
 def import_vllm() -> Any:
@@ -63,30 +72,46 @@ def start_engine(options: Mapping[str, Any]) -> Any:
     try:
         return AsyncLLM.from_engine_args(AsyncEngineArgs(**options))
     except (OSError, ValueError, RuntimeError, ImportError, TypeError, AssertionError) as error:
-        raise _start_failure(error, str(options["model"])) from error
+        raise _start_failure(error, options) from error
 
 
-def stop_engine(engine: Any) -> None:
-    """Shut an ``AsyncLLM`` down, its process included; takes some seconds."""
+def stop_engine(engine: Any, requests: Sequence[str]) -> None:
+    """Shut an ``AsyncLLM`` down, its process included; takes some seconds. Not from the shared loop's thread.
+
+    The requests under way, named by their ids, end as aborted.
+    """
+    if not engine.errored:
+        asyncio.run_coroutine_threadsafe(_quiet(engine, requests), shared_loop()).result()
     engine.shutdown()
     engine.shutdown = _nothing  # its __del__ calls it again, at the interpreter's end with a traceback
+
+
+async def _quiet(engine: Any, requests: Sequence[str]) -> None:
+    """Nothing under way, and nobody who would report the end of the engine's process as a failure."""
+    if requests:
+        await engine.abort(requests)
+    if engine.output_handler is not None:
+        engine.output_handler.cancel()
 
 
 def _nothing(timeout: float | None = None) -> None:
     """A second shutdown."""
 
 
-def _start_failure(error: Exception, model: str) -> BackendError | InvalidOption:
+def _start_failure(error: Exception, options: Mapping[str, Any]) -> BackendError | InvalidOption:
+    model = options["model"]
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):
         problem = error.errors(include_url=False)[0]
-        said = " ".join(str(problem["msg"]).split())
-        if "model" in str(problem["loc"]) or "Repo id" in said or "model" in said.lower()[:60]:
-            return ModelNotFound(NAME, f"{model}: {said[:400]}")
-        return InvalidOption(f"engine.{'.'.join(map(str, problem['loc']))}", problem["input"], said[:400])
-    said = " ".join(str(error).split())[:400]
-    if isinstance(error, OSError):
+        said = " ".join(str(problem["msg"]).split())[:400]
+        if problem["loc"]:
+            return InvalidOption(f"engine.{'.'.join(map(str, problem['loc']))}", problem["input"], said)
+    else:
+        said = " ".join(str(error).split())[:400]
+    if "max_model_len" in said:
+        return InvalidOption("n_ctx", options["max_model_len"], said)
+    if isinstance(error, OSError) or any(phrase in said for phrase in _NO_MODEL):
         return ModelNotFound(NAME, f"{model}: {said}")
     return EngineUnavailable(
         NAME, f"the engine does not start with {model}: {said}; its log above says more (VLLM_LOGGING_LEVEL=INFO)"

@@ -25,10 +25,14 @@ def template_message(message: ChatMessage, arguments: Literal["text", "mapping"]
     """`message` in the form that chat templates take.
 
     Args:
-        message: its images are left out.
+        message: images become parts after the text, without their data: the template writes a placeholder.
         arguments: of tool calls, as the text of their JSON (llama.cpp) or as the object itself (transformers).
     """
-    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    content: str | list[dict[str, Any]] = message.content
+    if message.images:
+        text = [{"type": "text", "text": message.content}] if message.content else []
+        content = [*text, *({"type": "image"} for _ in message.images)]
+    data: dict[str, Any] = {"role": message.role, "content": content}
     if message.tool_calls:
         data["tool_calls"] = [
             {
@@ -69,13 +73,22 @@ class KeptApart:
     def of(cls, messages: Sequence[dict[str, Any]], control_text: re.Pattern[str] | None) -> KeptApart:
         """Take out the contents that match `control_text`; None: nothing."""
         literal: dict[str, str] = {}
+
+        def kept(text: str) -> str:
+            if control_text is None or not control_text.search(text):
+                return text
+            placeholder = f"content{secrets.token_hex(8)}x"
+            literal[placeholder] = text
+            return placeholder
+
         made = []
         for data in messages:
-            if control_text is not None and control_text.search(data["content"]):
-                placeholder = f"content{secrets.token_hex(8)}x"
-                literal[placeholder] = data["content"]
-                data = {**data, "content": placeholder}
-            made.append(data)
+            content = data["content"]
+            if isinstance(content, str):
+                content = kept(content)
+            else:
+                content = [{**part, "text": kept(part["text"])} if "text" in part else part for part in content]
+            made.append({**data, "content": content})
         return cls(made, literal)
 
     def pieces(self, rendered: str, backend: str) -> list[tuple[str, bool]]:
