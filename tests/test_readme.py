@@ -34,7 +34,7 @@ def _blocks(language: str) -> list[tuple[str, str]]:
 
 PYTHON = _blocks("python")
 ENGINES = {"llenvs_transformers": "torch", "llenvs_vllm": "vllm"}
-"""Backends whose engine is too large for every environment: module -> what it needs. Their own tests run theirs."""
+"""Backends whose engine is too large for every environment: module -> engine. Their own tests run these."""
 COMMANDS = [
     (where, line.strip())
     for where, block in _blocks("bash")
