@@ -335,6 +335,12 @@ def test_options_are_checked() -> None:
         OpenAIBackend("m", base_url="localhost:8000")
     with pytest.raises(InvalidOption, match="max_concurrency"):
         OpenAIBackend("m", max_concurrency=0)
+    with pytest.raises(InvalidOption, match="base_url: must be a URL"):
+        OpenAIBackend("m", base_url=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="timeout: must be a positive number"):
+        OpenAIBackend("m", timeout=-3)
+    with pytest.raises(InvalidOption, match="retry: must be a mapping"):
+        OpenAIBackend("m", retry="often")  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="max_completion_tokens, max_tokens"):
         OpenAIBackend("m", max_tokens_field="tokens")  # type: ignore[arg-type]
     with pytest.raises(UnknownOption, match="'base_url'"):

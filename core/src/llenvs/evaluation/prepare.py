@@ -362,10 +362,11 @@ def _backend(config: EvaluationConfig, options: Mapping[str, Any]) -> Backend:
     except UnknownBackend as error:
         raise config.error(("model", "backend"), str(error)) from None
     except UnknownOption as error:
-        raise config.error(("model", error.name), str(error)) from None
+        place = _place_of(error.name, options, as_key=True) or (error.name,)
+        raise config.error(("model", *place), str(error)) from None
     except InvalidOption as error:
-        parts: Key = tuple(error.field.split("."))
-        text = str(error).partition(": ")[2]
+        parts: Key = tuple(error.field.replace(": ", ".").split("."))  # "retry: attempts" of nested options
+        text = str(error).removeprefix(f"{error.field}: ")
         raise config.error(parts if parts[0] == "model" else ("model", *parts), text) from None
     except LLEnvsError as error:
         raise config.error(("model",), str(error)) from None

@@ -41,6 +41,8 @@ class Backend(ABC):
     _sampling: SamplingParams = SamplingParams()  # what a request leaves open
 
     def __init__(self, model: str, *, max_concurrency: int = 64) -> None:
+        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
+            raise InvalidOption("max_concurrency", max_concurrency, "must be a whole number of at least 1")
         self.model = model
         self.max_concurrency = max_concurrency
 

@@ -81,8 +81,18 @@ class RemoteBackend(Backend, Generic[ClientT]):
     ) -> None:
         if not isinstance(model, str) or not model:
             raise InvalidOption("model", model, "must be the name of a model")
-        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
-            raise InvalidOption("max_concurrency", max_concurrency, "must be a whole number of at least 1")
+        if base_url is not None and not isinstance(base_url, str):
+            raise InvalidOption("base_url", base_url, "must be a URL such as http://127.0.0.1:8000/v1")
+        if timeout is not None and (
+            isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0
+        ):
+            raise InvalidOption("timeout", timeout, "must be a positive number of seconds, or null for no limit")
+        for name, value in {
+            "retry": retry, "headers": headers, "extra_body": extra_body, "sampling": sampling,
+            "capabilities": capabilities,
+        }.items():  # fmt: skip
+            if not isinstance(value, Mapping | RetryPolicy | SamplingParams | None):
+                raise InvalidOption(name, value, "must be a mapping")
         super().__init__(model, max_concurrency=max_concurrency)
         self.base_url = (base_url or os.environ.get(self.url_variable) or self.default_url).rstrip("/")
         if urlsplit(self.base_url).scheme not in ("http", "https"):

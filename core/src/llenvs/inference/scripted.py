@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
+from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import FinishReason, Generation, Usage
 from llenvs.inference.backend import Backend
 from llenvs.inference.request import Capabilities, GenerationRequest
@@ -43,12 +45,19 @@ class ScriptedBackend(Backend):
         self, script: Script = "", *, latency: float = 0.0, model: str = "scripted", max_concurrency: int = 64
     ) -> None:
         super().__init__(model, max_concurrency=max_concurrency)
+        if isinstance(latency, bool) or not isinstance(latency, int | float) or not 0 <= latency < math.inf:
+            raise InvalidOption("latency", latency, "must be a number of seconds, 0 or more")
         self._latency = latency
         self._lock = threading.Lock()
         if callable(script):
             self._answer = script
         else:
-            texts = itertools.cycle([script] if isinstance(script, str) else list(script))
+            answers = [script] if isinstance(script, str) else list(script) if isinstance(script, Iterable) else []
+            if not answers or not all(isinstance(each, str) for each in answers):
+                raise InvalidOption(
+                    "script", script, "must be a text, a list of texts, or a function of the request"
+                )
+            texts = itertools.cycle(answers)
             self._answer = lambda request: next(texts)
 
     async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
