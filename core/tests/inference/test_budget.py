@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,34 +29,32 @@ def asked(text: str = "hi", **sampling: Any) -> GenerationRequest:
     return GenerationRequest((ChatMessage.user(text),), SamplingParams.model_validate(sampling))
 
 
-class Recorded(Backend):
-    """Notes when each request starts; each costs `tokens`."""
-
-    name: ClassVar[str] = "recorded"
-
-    def __init__(self, tokens: int = 0, seconds: float = 0.0) -> None:
-        super().__init__("m")
-        self.tokens, self.seconds = tokens, seconds
-        self.starts: list[float] = []
-
-    async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
-        self.starts.append(time.monotonic())
-        await asyncio.sleep(self.seconds)
-        return [Generation(usage=Usage(completion_tokens=self.tokens)) for _ in range(n)]
-
-
 class Clock:
     """Time that passes when somebody sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(module.asyncio, "sleep", self.sleep)
+        monkeypatch.setattr(module, "sleep", self.sleep)
 
     def __call__(self) -> float:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
+
+
+class Starts:
+    """A clock that stands still; notes when those who wait will start, in seconds from now."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waits: list[float] = []
+        monkeypatch.setattr(module, "sleep", self.sleep)
+
+    def __call__(self) -> float:
+        return 1000.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
 
 def test_requests_in_any_minute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,39 +133,36 @@ def test_no_minute_has_more(requests: list[tuple[float, int, int]], most: int, t
 
 
 def test_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MINUTE", 0.2)
-    backend = Recorded(seconds=0.01).use(budget={"requests_per_minute": 10})
+    starts = Starts(monkeypatch)
+    backend = ScriptedBackend("ok").use(budget=Budget(10, clock=starts))
 
     async def forty() -> None:
         await asyncio.gather(*(backend.generate(asked()) for _ in range(40)))
 
     asyncio.run(forty())
-    starts = sorted(backend.starts)
-    assert len(starts) == 40
-    # (a sleep may end a little late, never early)
-    assert all(later - earlier > 0.2 - 0.05 for earlier, later in zip(starts, starts[10:], strict=False))
+    assert starts.waits == [60.0] * 10 + [120.0] * 10 + [180.0] * 10
 
 
 def test_one_budget_over_backends_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MINUTE", 0.2)
-    budget = Budget(requests_per_minute=5)
-    backends = [Recorded().use(budget=budget) for _ in range(4)]
-    threads = [
-        threading.Thread(target=lambda b=each: [asyncio.run(b.generate(asked())) for _ in range(4)])
-        for each in backends
-    ]
+    starts = Starts(monkeypatch)
+    budget = Budget(requests_per_minute=5, clock=starts)
+    backends = [ScriptedBackend("ok").use(budget=budget) for _ in range(4)]
+
+    def four(backend: Backend) -> None:
+        for _ in range(4):
+            asyncio.run(backend.generate(asked()))
+
+    threads = [threading.Thread(target=four, args=(each,)) for each in backends]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    starts = sorted(start for backend in backends for start in backend.starts)
-    assert len(starts) == 16
-    assert all(later - earlier > 0.15 for earlier, later in zip(starts, starts[5:], strict=False))
+    assert sorted(starts.waits) == [60.0] * 5 + [120.0] * 5 + [180.0]
 
 
-def test_who_gives_up_waiting_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MINUTE", 30.0)
-    backend = Recorded(tokens=10).use(budget={"requests_per_minute": 1})
+def test_who_gives_up_waiting_costs_nothing() -> None:
+    budget = Budget(requests_per_minute=1, tokens_per_minute=1_000_000, clock=lambda: 1000.0)
+    backend = ScriptedBackend("ok").use(budget=budget)
 
     async def act() -> None:
         await backend.generate(asked())
@@ -177,12 +170,9 @@ def test_who_gives_up_waiting_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> 
             await asyncio.wait_for(backend.generate(asked()), 0.02)
 
     asyncio.run(act())
-    assert len(backend.starts) == 1
-    assert backend.budget is not None
-    start, _ = backend.budget._reserve(10)
-    assert (
-        30.0 - 0.1 < start - backend.starts[0] < 30.0 + 0.1
-    )  # the place of the one that gave up, not another later
+    # the next one takes the place of the one that gave up
+    assert budget._reserve(10)[0] == 1060.0
+    assert budget._reserve(10)[0] == 1120.0
 
 
 def test_made_from_a_configuration() -> None:

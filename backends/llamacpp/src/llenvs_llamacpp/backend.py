@@ -19,10 +19,12 @@ from llenvs.core.options import parse_options
 from llenvs.inference.backend import Backend
 from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.local.chat_template import RenderedPrompt
+from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.model_file import DEFAULT_MODEL, named_model
 from llenvs.inference.loop import PerLoop, run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
+from llenvs.inference.tool_calls import ToolCallParser, make_parser
 from llenvs_llamacpp.client import NAME, EngineClient
 from llenvs_llamacpp.completion import SEEDS, Sample, completion_body, repeat_sample, stream_samples
 from llenvs_llamacpp.model_file import locate_model
@@ -30,9 +32,18 @@ from llenvs_llamacpp.prompt import render
 from llenvs_llamacpp.schema import try_schema
 from llenvs_llamacpp.server import EmbeddedServer, ServerSettings
 from llenvs_llamacpp.split_characters import Vocabulary, distribution_of, read_vocabulary
+from llenvs_llamacpp.tools import (
+    chat_template_named,
+    for_template,
+    knows_tools,
+    needs_tools,
+    read_calls,
+    with_forced_call,
+)
 
 if TYPE_CHECKING:
-    from llenvs.core.message import ChatMessage
+    from llenvs.inference.budget import Budget
+    from llenvs.inference.cache import GenerationCache
 
 _FINISH = {"eos": FinishReason.STOP, "word": FinishReason.STOP, "limit": FinishReason.LENGTH}
 
@@ -51,6 +62,10 @@ class LlamaCppBackend(Backend):
     beside other requests; without one a seed is drawn, and noted in ``metadata["seed"]``. Penalties count the
     last 64 tokens, the prompt's included (``extra={"repeat_last_n": ...}``).
 
+    Tools are shown to the model by its chat template where that knows tools, else in the system message. A tool
+    choice that demands a call ("required", or a name) is kept by a grammar. A call that cannot be read comes back
+    with its `problem`.
+
     A process made by fork starts an engine of its own; it must end as the workers of multiprocessing do, by
     ``os._exit``, since the parent's engine would be waited for.
 
@@ -61,7 +76,11 @@ class LlamaCppBackend(Backend):
             with, at most 4096.
         slots: requests that generate at once, >= 1. Each slot holds memory for `n_ctx` tokens.
         threads: that compute; None: the cores of this machine, at most 8 (see `llenvs_llamacpp.threads`).
-        chat_template: Jinja text that replaces the model's own chat template.
+        chat_template: Jinja text that replaces the model's own chat template, or "chatml_tools", the one of this
+            package: ChatML with tools in the Hermes form.
+        tool_parser: the form in which the model calls tools, by name ("hermes", "llama3_json", "llama3_pythonic",
+            "mistral") or made.
+        max_tool_calls: at most so many calls in one answer, when they are demanded.
         sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
         parse_special: whether the text of a control token inside a message's content becomes that token, as it
             does in llama.cpp's own chat API. By default it stays text, so that content cannot end its turn.
@@ -70,6 +89,8 @@ class LlamaCppBackend(Backend):
         timeout: seconds to wait for the next piece of an answer, a slot included; None: for ever.
         verbosity: of llama.cpp's log on stderr, 0 (silent) to 5.
         engine: further parameters of the engine by name, attributes of ``xllamacpp.CommonParams``.
+        budget: requests and tokens per minute (`Budget`, or its fields).
+        cache: a folder in which answers are kept (or a `GenerationCache`).
 
     Errors on use: `ModelNotFound` (no such file, no GGUF), `EngineUnavailable` (library missing, model does not
     load), `ContextOverflow`, `BadRequest` (a grammar or schema that cannot be used).
@@ -81,6 +102,7 @@ class LlamaCppBackend(Backend):
         max_top_logprobs=1000,
         token_ids=True,
         prefix=True,
+        tools=True,
         seed=True,
         native_n=True,
         top_k=True,
@@ -88,6 +110,7 @@ class LlamaCppBackend(Backend):
         penalties=True,
         grammar=True,
         json_schema=True,
+        hints={"images": "the engine would need the model's projector file (mmproj), which it does not load"},
     )
 
     def __init__(
@@ -98,18 +121,23 @@ class LlamaCppBackend(Backend):
         slots: int = 4,
         threads: int | None = None,
         chat_template: str | None = None,
+        tool_parser: str | ToolCallParser = "hermes",
+        max_tool_calls: int = 1,
         sampling: SamplingParams | Mapping[str, Any] | None = None,
         parse_special: bool = False,
         max_concurrency: int | None = None,
         timeout: float | None = None,
         verbosity: int = 0,
         engine: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        cache: GenerationCache | str | os.PathLike[str] | None = None,
     ) -> None:
         for option, value in {
             "n_ctx": n_ctx,
             "slots": slots,
             "threads": threads,
             "max_concurrency": max_concurrency,
+            "max_tool_calls": max_tool_calls,
         }.items():
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
@@ -122,13 +150,16 @@ class LlamaCppBackend(Backend):
             if isinstance(sampling, SamplingParams)
             else parse_options(SamplingParams, sampling or {}, "sampling")
         )
+        self._parser = make_parser(tool_parser)
+        self._max_tool_calls = max_tool_calls
+        self._template_knows_tools: bool | None = None
         self._parse_special = parse_special
         self._timeout = timeout
         self._settings = ServerSettings(
             n_ctx=n_ctx,
             slots=slots,
             threads=threads,
-            chat_template=chat_template,
+            chat_template=None if chat_template is None else chat_template_named(chat_template),
             http_threads=concurrency + 8,
             verbosity=verbosity,
             engine=dict(engine or {}),
@@ -140,7 +171,22 @@ class LlamaCppBackend(Backend):
         self._turns: PerLoop[asyncio.Semaphore] = PerLoop(lambda: asyncio.Semaphore(self.max_concurrency))
         self._tried_schemas: set[str] = set()
         self._vocabulary: Vocabulary | None = None
+        self.use(budget=budget, cache=cache)
         _backends.add(self)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See `Backend.identity`."""
+        return {
+            "backend": self.name,
+            "model": fingerprint(locate_model(self._named)),
+            "n_ctx": self._settings.n_ctx,
+            "chat_template": self._settings.chat_template,
+            "tool_parser": self._parser.name,
+            "max_tool_calls": self._max_tool_calls,
+            "parse_special": self._parse_special,
+            "engine": {key: str(value) for key, value in self._settings.engine.items()},
+            "sampling": self._sampling.model_dump(),
+        }
 
     # -- the engine ---------------------------------------------------------------------------------------
 
@@ -197,7 +243,7 @@ class LlamaCppBackend(Backend):
     async def arender(self, request: GenerationRequest) -> RenderedPrompt:
         """The prompt of `request` as the model reads it, text and ids, prefix included. Generates nothing."""
         self.capabilities.check(request, self.name)
-        return await self._render(await self._client(), request.messages, request.prefix)
+        return await self._render(await self._client(), request)
 
     def render(self, request: GenerationRequest) -> RenderedPrompt:
         """`arender` for code without a loop."""
@@ -223,9 +269,16 @@ class LlamaCppBackend(Backend):
 
         return run_sync(ask())
 
-    async def _render(self, client: EngineClient, messages: Sequence[ChatMessage], prefix: str) -> RenderedPrompt:
+    async def _render(self, client: EngineClient, request: GenerationRequest) -> RenderedPrompt:
         kept_apart = None if self._parse_special else self.server.control_text
-        return await render(client.post, messages, prefix, kept_apart)
+        if not needs_tools(request):
+            return await render(client.post, request.messages, request.prefix, kept_apart)
+        if self._template_knows_tools is None:
+            self._template_knows_tools = await knows_tools(client)
+        messages, tools = for_template(
+            request, self._parser, known=self._template_knows_tools, control_text=kept_apart
+        )
+        return await render(client.post, messages, request.prefix, kept_apart, tools)
 
     # -- generation ---------------------------------------------------------------------------------------
 
@@ -233,12 +286,13 @@ class LlamaCppBackend(Backend):
         sampling = request.sampling.with_defaults(self._sampling)
         if sampling.reasoning_effort is not None:
             raise UnsupportedFeature(self.name, "reasoning_effort")
+        constrained = with_forced_call(request, self._parser, self._max_tool_calls)
         seed = sampling.seed
         seed = random.getrandbits(31) if seed is None else seed % SEEDS
         async with self._turns.get():
             client = await self._client()
-            prompt = await self._render(client, request.messages, request.prefix)
-            body = completion_body(request, sampling, prompt.token_ids)
+            prompt = await self._render(client, request)
+            body = completion_body(constrained, sampling, prompt.token_ids)
             if request.json_schema is not None:
                 await self._try_schema(client, request.json_schema)
             generations: list[Generation] = []
@@ -256,7 +310,8 @@ class LlamaCppBackend(Backend):
                         (first + number) % SEEDS,
                         bool(generations),
                     )
-                    generations.append(generation)
+                    control_text = self.server.control_text
+                    generations.append(await read_calls(client, generation, request, self._parser, control_text))
             return generations
 
     async def _generation(

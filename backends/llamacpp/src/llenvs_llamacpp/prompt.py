@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from llenvs.core.message import ChatMessage
+from llenvs.core.tools import ToolDefinition
 from llenvs.inference.local.chat_template import KeptApart, RenderedPrompt, template_message
 from llenvs_llamacpp.client import NAME
 
@@ -19,8 +20,11 @@ async def render(
     messages: Sequence[ChatMessage],
     prefix: str,
     control_text: re.Pattern[str] | None,
+    tools: Sequence[ToolDefinition] = (),
 ) -> RenderedPrompt:
     """The prompt of `messages` by the model's chat template, and after it the assistant's `prefix`.
+
+    `tools` are for templates that know them.
 
     What matches `control_text` in a message's content stays text: a user's ``<|im_end|>`` becomes some ordinary
     tokens, not the control token. With None the content is read as the server reads it, control tokens included.
@@ -30,7 +34,10 @@ async def render(
             apart.
     """
     apart = KeptApart.of([template_message(message) for message in messages], control_text)
-    template: str = (await post("/apply-template", {"messages": apart.messages}))["prompt"]
+    body: dict[str, Any] = {"messages": apart.messages}
+    if tools:
+        body["tools"] = [tool.to_openai() for tool in tools]
+    template: str = (await post("/apply-template", body))["prompt"]
     pieces = apart.pieces(template, NAME)
     ids: list[int] = []
     for number, (text, special) in enumerate([*pieces, (prefix, False)]):

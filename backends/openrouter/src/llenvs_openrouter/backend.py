@@ -33,8 +33,8 @@ class OpenRouterBackend(OpenAIBackend):
     """A model at OpenRouter, which passes requests on to one of the providers that host it.
 
     Each generation tells who answered (``metadata["provider"]``, `Generation.model`) and what it cost in US
-    dollars (``usage.cost``). Providers differ in quantisation and settings: pin one (`provider`) for results that mean
-    something; without that a warning says so.
+    dollars (``usage.cost``). Providers differ in quantisation and settings: pin one (`provider`) for results that
+    mean something; without that a warning says so.
 
     Args:
         model: as OpenRouter names it, e.g. "qwen/qwen3-32b".

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
+from asyncio import CancelledError, sleep
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -78,8 +78,8 @@ class Budget:
         try:
             wait = start - self._clock()
             if wait > 0:
-                await asyncio.sleep(wait)
-        except asyncio.CancelledError:
+                await sleep(wait)
+        except CancelledError:
             with self._lock:  # nothing was sent
                 spending.requests.change(0)
                 spending.tokens.change(0)
