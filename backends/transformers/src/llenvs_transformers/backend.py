@@ -9,7 +9,8 @@ import random
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, UnknownOption
@@ -25,6 +26,8 @@ from llenvs.inference.errors import (
 from llenvs.inference.local.answer import read_answer
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
+from llenvs.inference.local.fingerprint import fingerprint
+from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
@@ -158,6 +161,21 @@ class HuggingFaceBackend(Backend):
     async def aclose(self) -> None:
         """Free the model; requests under way fail with `ConnectionFailed`. A later request loads it again."""
         await asyncio.to_thread(self._stop)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See `Backend.identity`. Finds the model (fetching the default one), and does not load it."""
+        source = find_source(self._named)
+        path = os.path.join(source.location, source.gguf_file) if source.gguf_file else source.location
+        return {
+            "backend": self.name,
+            "model": [source.location, source.gguf_file],
+            "files": fingerprint(path),
+            "settings": asdict(self._settings),
+            "parser": self._parser.name,
+            "template": [self._chat_template, dict(self._template_options or {}), self._parse_special],
+            "sampling": self._sampling.model_dump(),
+            "versions": versions_of("torch", "transformers", "tokenizers"),
+        }
 
     async def _started(self) -> _Running:
         return self._running if self._running is not None else await asyncio.to_thread(self._start)

