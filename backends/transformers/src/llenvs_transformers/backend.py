@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, UnknownOption

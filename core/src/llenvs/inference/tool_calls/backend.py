@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from llenvs.core.generation import Generation
 from llenvs.inference.backend import Backend
@@ -54,6 +54,19 @@ class PromptedToolsBackend(Backend):
         self.capabilities = replace(backend.capabilities, tools=True)
         if forces_a_call(tool_choice):
             self._need_grammar(tool_choice)
+
+    def identity(self) -> Mapping[str, Any] | None:
+        """See `Backend.identity`."""
+        inner = self.backend.identity()
+        if inner is None:
+            return None
+        return {
+            "backend": self.name,
+            "on": inner,
+            "parser": self.parser.name,
+            "tool_choice": self.tool_choice,
+            "max_calls": self.max_calls,
+        }
 
     async def check(self) -> None:
         """See `Backend.check`."""
