@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llenvs.core.errors import InvalidOption, NotInstalled
+from llenvs.core.errors import InvalidOption, LLEnvsError, NotInstalled
 from llenvs.evaluation import run_evaluation
 from llenvs.evaluation.loggers import LOGGERS, Progress, RunLogger, UnknownLogger, make_loggers
 from llenvs.evaluation.loggers.console import ConsoleLogger, figures_text
@@ -157,3 +157,17 @@ def test_wandb_offline(
     assert kept["config"]["seed"] == 4
     (written,) = (tmp_path / "run" / "wandb").glob("offline-run-*/*.wandb")
     assert written.stat().st_size > 0
+
+
+def test_wandb_without_a_key_is_said_before_anything_runs(
+    addition: Any, recorder: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wandb")
+    for name in ("WANDB_MODE", "WANDB_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    script = recorder()
+    with pytest.raises(LLEnvsError, match=r"wandb cannot begin a run.*WANDB_MODE=offline"):
+        run_evaluation(addition(), scripted(script), output_dir=tmp_path / "run", log="wandb")
+    assert not script.requests

@@ -6,11 +6,15 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from llenvs.core.errors import NotInstalled
+from llenvs.core.errors import LLEnvsError, NotInstalled
 from llenvs.evaluation.loggers.logger import Progress, RunLogger, RunStart, TrajectoryReport
 
 if TYPE_CHECKING:
     from llenvs.evaluation.result import RunResult
+
+
+class WandbUnavailable(LLEnvsError):
+    """Weights & Biases does not take the run: no key, no network, a wrong project."""
 
 
 class WandbLogger(RunLogger):
@@ -39,11 +43,20 @@ class WandbLogger(RunLogger):
         self._logged = -1
 
     def start(self, run: RunStart) -> None:
-        """Begin a run, its configuration attached."""
+        """Begin a run, its configuration attached.
+
+        Raises:
+            WandbUnavailable: Weights & Biases does not take it; better said now than after the run.
+        """
         settings = {"job_type": "evaluation", "config": dict(run.config), **self._settings}
         if run.output_dir is not None:
             settings.setdefault("dir", str(run.output_dir))
-        self._run = self._wandb.init(**settings)
+        try:
+            self._run = self._wandb.init(**settings)
+        except self._wandb.Error as error:
+            raise WandbUnavailable(
+                f"wandb cannot begin a run: {error} Without it: WANDB_MODE=offline, or another choice of log"
+            ) from None
 
     def trajectory(self, report: TrajectoryReport, progress: Progress) -> None:
         """Log the running figures, when `interval` seconds have passed since the last time."""
