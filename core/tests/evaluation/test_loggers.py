@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llenvs.core.errors import InvalidOption, LLEnvsError, NotInstalled
+from llenvs.core.errors import InvalidOption, NotInstalled
 from llenvs.evaluation import run_evaluation
 from llenvs.evaluation.loggers import LOGGERS, Progress, RunLogger, UnknownLogger, make_loggers
 from llenvs.evaluation.loggers.console import ConsoleLogger, figures_text
 from llenvs.evaluation.loggers.file import FileLogger
+from llenvs.evaluation.loggers.wandb import WandbUnavailable
 from llenvs.inference.errors import ContextOverflow
 
 
@@ -159,15 +163,37 @@ def test_wandb_offline(
     assert written.stat().st_size > 0
 
 
-def test_wandb_without_a_key_is_said_before_anything_runs(
-    addition: Any, recorder: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wandb_without_a_key_is_said_before_anything_runs(tmp_path: Path) -> None:
+    """In a process of its own, since wandb remembers the mode of its first run."""
     pytest.importorskip("wandb")
-    for name in ("WANDB_MODE", "WANDB_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    code = """
+from llenvs.core.errors import LLEnvsError
+from llenvs.evaluation.loggers import RunStart
+from llenvs.evaluation.loggers.wandb import WandbLogger
+
+try:
+    WandbLogger().start(RunStart(("a",), "m", 1, 0, None, {}))
+except LLEnvsError as error:
+    print(error)
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WANDB_")}
+    environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, input=""
+    )
+    assert re.search(r"wandb cannot begin a run: No API key.*WANDB_MODE=offline", done.stdout), done.stderr
+
+
+class Refusing(RunLogger):
+    def start(self, run: Any) -> None:
+        raise WandbUnavailable("no key")
+
+
+def test_a_logger_that_refuses_at_the_start_stops_the_run_before_it_is_paid_for(
+    addition: Any, recorder: Any, scripted: Any, tmp_path: Path
+) -> None:
     script = recorder()
-    with pytest.raises(LLEnvsError, match=r"wandb cannot begin a run.*WANDB_MODE=offline"):
-        run_evaluation(addition(), scripted(script), output_dir=tmp_path / "run", log="wandb")
+    with pytest.raises(WandbUnavailable, match="no key"):
+        run_evaluation(addition(), scripted(script), output_dir=tmp_path, log=[Refusing()])
     assert not script.requests
+    assert run_evaluation(addition(), scripted(script), output_dir=tmp_path, log=()).complete
