@@ -206,3 +206,18 @@ def test_a_second_turn_reuses_the_first_ones_tokens(backend: LlamaCppBackend) ->
     assert second.prompt_token_ids[:81] == so_far
     assert len(second.prompt_token_ids) == 98
     assert second.usage.cached_tokens == 80
+
+
+def test_top_k_min_p_and_penalties_act(backend: LlamaCppBackend) -> None:
+    greedy = SamplingParams(temperature=0.0, max_tokens=26)
+    repeating = backend.generate_sync(asked(SEA, greedy))
+    hot = SamplingParams(temperature=2.0, seed=1, max_tokens=26)
+    assert backend.generate_sync(asked(SEA, hot)).text != repeating.text
+    for only_the_best in ({"top_k": 1}, {"min_p": 1.0}, {"top_p": 1e-6}):
+        one = hot.model_copy(update=only_the_best)
+        assert backend.generate_sync(asked(SEA, one)).completion_token_ids == repeating.completion_token_ids
+    # "a vast and mysterious realm" comes twice, unless what was said costs
+    assert repeating.text.count("vast and mysterious") == 2
+    for penalty in ("presence_penalty", "frequency_penalty"):
+        costly = greedy.model_copy(update={penalty: 2.0})
+        assert backend.generate_sync(asked(SEA, costly)).text.count("vast and mysterious") <= 1

@@ -21,6 +21,7 @@ from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.model_file import DEFAULT_MODEL, named_model
+from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import PerLoop, run_sync
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
@@ -186,6 +187,7 @@ class LlamaCppBackend(Backend):
             "parse_special": self._parse_special,
             "engine": {key: str(value) for key, value in self._settings.engine.items()},
             "sampling": self._sampling.model_dump(),
+            "versions": versions_of("xllamacpp"),
         }
 
     # -- the engine ---------------------------------------------------------------------------------------
