@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llenvs.core import (
     Action,
     ChatMessage,
@@ -124,3 +126,21 @@ def test_the_conversation_of_a_trajectory_is_the_one_that_led_there() -> None:
         ("assistant", "go"),
         ("user", "Gone."),
     ]
+
+
+def test_what_a_backend_needs_back_survives_an_environment_that_keeps_the_chat() -> None:
+    conversation = Conversation()
+    first = ChatMessage.user("Add 1 and 1.")
+    conversation.observe(Observation("", messages=(first,)))
+    call = ToolCall("add", {"a": 1}, "c1")
+    signed = {"anthropic_content": [{"type": "thinking", "thinking": "...", "signature": "c2ln"}]}
+    conversation.act(Action("I add.", (call,)), Generation("I add.", (call,), metadata=signed))
+    said, result = (
+        ChatMessage.assistant("I add.", (call,)),
+        ChatMessage("tool", "2", tool_call_id="c1", name="add"),
+    )
+    conversation.observe(Observation("", messages=(first, said, result)))
+    assert conversation.chat == (first, replace(said, metadata=signed), result)
+    # an environment that changed what was said has the last word
+    conversation.observe(Observation("", messages=(first, replace(said, content="I guess."), result)))
+    assert conversation.chat[1].metadata == {}

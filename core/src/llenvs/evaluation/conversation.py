@@ -24,7 +24,8 @@ class Conversation:
     - Later observations: one tool message for each call of the last action, matched by id, in the order of the
       calls; then a user message with the prompt and the images, left out when it would be empty after tool
       messages.
-    - An observation with `messages` *is* the chat: it takes the place of all before it.
+    - An observation with `messages` *is* the chat: it takes the place of all before it. What backends need back
+      (see `act`) stays with the messages that are in both, unchanged and at the same place.
 
     System prompt, template, examples and format hint are the builder's.
     """
@@ -68,7 +69,7 @@ class Conversation:
         """Add what the environment shows."""
         self._tools = observation.available_tools
         if observation.messages:
-            self._chat = list(observation.messages)
+            self._chat = _with_metadata(observation.messages, self._chat)
             return
         if not self._chat:
             self._chat.append(self._first_message(observation))
@@ -111,6 +112,15 @@ class Conversation:
             seen.add(call.id)
             calls.append(call)
         return Action(prefix + generation.text, tuple(calls))
+
+
+def _with_metadata(new: Sequence[ChatMessage], old: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """`new`, with the messages of `old` where only their metadata is more."""
+    kept = list(new)
+    for number, (message, before) in enumerate(zip(new, old, strict=False)):
+        if not message.metadata and replace(before, metadata={}) == message:
+            kept[number] = before
+    return kept
 
 
 def _matched(
