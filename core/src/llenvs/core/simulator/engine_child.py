@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -29,6 +30,7 @@ def serve(target: str, requests: BinaryIO, answers: int) -> None:
                 module, _, name = target.partition(":")
                 handler = getattr(importlib.import_module(module), name)(**header["arguments"])
                 answer = {"ok": None}
+                gc.freeze()  # what was loaded stays; the collector need not look at it again
             else:
                 result, raw = handler(header, payload)
                 answer = {"ok": result}
