@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 _CHUNK = 64 * 1024
+_ROUNDS = 10
 
 
 class PortForward:
@@ -28,6 +29,8 @@ class PortForward:
             raise
         self._loop = asyncio.new_event_loop()
         self._end = asyncio.Event()
+        self._open: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="llenvs-port-forward", daemon=True)
         self._thread.start()
 
@@ -42,9 +45,25 @@ class PortForward:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connect, sock=self._socket)
+        # a plain callback sees each connection at once; a task could be cancelled before it first runs
+        server = await asyncio.start_server(self._accept, sock=self._socket)
         await self._end.wait()
-        server.close()  # the runner cancels the connections; waiting for them to end could take for ever
+        # Accept no more, but let go on what was accepted just now: asyncio leaks a connection whose server closes
+        # in between. Then cut all, since waiting for them to end could take for ever.
+        self._loop.remove_reader(self._socket.fileno())
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)
+        for writer in self._open:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # a cut transport closes its socket in the loop's next round
+        server.close()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        task = asyncio.create_task(self._connect(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._open.discard(writer))
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -52,7 +71,11 @@ class PortForward:
         except OSError:
             writer.close()  # the server is gone; the caller sees a closed connection
             return
-        await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+        try:
+            await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+        finally:
+            there_writer.close()
+            writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
