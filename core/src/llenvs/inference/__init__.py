@@ -3,6 +3,8 @@
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
 from llenvs.core.message import ChatMessage, ImageContent
 from llenvs.inference.backend import Backend
+from llenvs.inference.budget import Budget
+from llenvs.inference.cache import GenerationCache
 from llenvs.inference.errors import BackendError
 from llenvs.inference.judge import JUDGE_TEMPLATES, JudgeReward, JudgeTemplate
 from llenvs.inference.request import Capabilities, GenerationRequest
@@ -15,10 +17,12 @@ __all__ = [
     "JUDGE_TEMPLATES",
     "Backend",
     "BackendError",
+    "Budget",
     "Capabilities",
     "ChatMessage",
     "FinishReason",
     "Generation",
+    "GenerationCache",
     "GenerationRequest",
     "HermesToolCallParser",
     "ImageContent",
