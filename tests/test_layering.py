@@ -14,7 +14,7 @@ CORE = ROOT / "core" / "src" / "llenvs"
 ALLOWED = {
     "core": {"core"},
     "inference": {"core", "inference"},
-    "evaluation": {"core", "inference", "evaluation"},
+    "evaluation": {"core", "inference", "container", "evaluation"},
     "container": {"core", "container"},
     "testing": {"core", "testing"},
 }

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
@@ -49,6 +49,8 @@ class EnvironmentConfig(BaseModel):
         repeats: attempts at each task; None for the run's `repeats`.
         max_steps: end an episode after so many actions; None for the environment's own limit alone.
         system_prompt: None for the run's.
+        container: where it runs instead of in this process: a runtime ("process", "venv") or a mapping of the
+            fields of `llenvs.container.ContainerConfig`; None for the run's `isolation`.
         options: options of the environment, for those whose name is one of the keys above.
     """
 
@@ -62,6 +64,7 @@ class EnvironmentConfig(BaseModel):
     repeats: int | None = Field(default=None, ge=1)
     max_steps: int | None = Field(default=None, ge=1)
     system_prompt: Any = None
+    container: Any = None
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -121,6 +124,9 @@ class EvaluationConfig(BaseModel):
         retry_errors: when the run is resumed, try trajectories again that ended in an error.
         max_errors: stop when more trajectories than this ended in an error; None for no limit.
         trajectory_timeout: seconds after which a trajectory is given up as an error; None for no limit.
+        isolation: where environments run that do not say it themselves: "none" (in this process), "auto"
+            (adapters that are installed in this process, each other one in a sandbox of its own), "process",
+            "venv".
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -140,6 +146,7 @@ class EvaluationConfig(BaseModel):
     retry_errors: bool = True
     max_errors: int | None = Field(default=None, ge=0)
     trajectory_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    isolation: Literal["none", "auto", "process", "venv"] = "none"
 
     _source: ConfigSource = PrivateAttr(default_factory=lambda: ConfigSource({}))
 

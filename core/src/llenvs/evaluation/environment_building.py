@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llenvs.core.environment import Environment
+from llenvs.core.errors import UnknownOption
 from llenvs.core.registry import environment_registry
 from llenvs.core.single_turn import SingleTurnEnvironment
 from llenvs.inference.prompts import PromptBuilder
@@ -13,16 +14,25 @@ from llenvs.inference.prompts import PromptBuilder
 _READS_ANYTHING = ("composite", "native", "raw")
 
 
-def matching_options(
-    name: str, adapter: str | None, options: Mapping[str, Any], builder: PromptBuilder
-) -> dict[str, Any]:
-    """`options`, with the prompt's own answer extractor where the environment takes one and none is given."""
+def build_environment(
+    name: str, adapter: str | None, options: Mapping[str, Any], builder: PromptBuilder, container: Any = None
+) -> tuple[Environment[Any], dict[str, Any]]:
+    """The environment, and the options it was built with.
+
+    Those are `options`, with the prompt's own answer extractor where the environment takes one and none is given.
+    `container`: where it runs instead of in this process, as `environment_registry.get` takes it.
+    """
     wanted = builder.answer_extractor
     if wanted is None or "answer_extractor" in options:
-        return dict(options)
-    info = environment_registry.describe(name, adapter).info
-    takes = environment_registry.adapter(info.adapter).options_for(info.name).model_fields
-    return {**options, "answer_extractor": wanted} if "answer_extractor" in takes else dict(options)
+        return environment_registry.get(name, adapter, container=container, **options), dict(options)
+    matched = {**options, "answer_extractor": wanted}
+    try:
+        # tried, not looked up: the adapter of an isolated environment need not be installed here
+        return environment_registry.get(name, adapter, container=container, **matched), matched
+    except UnknownOption as error:
+        if error.name != "answer_extractor":
+            raise
+    return environment_registry.get(name, adapter, container=container, **options), dict(options)
 
 
 def format_mismatch(environment: Environment[Any], builder: PromptBuilder) -> str | None:

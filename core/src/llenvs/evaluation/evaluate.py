@@ -10,8 +10,7 @@ from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
-from llenvs.core.registry import make
-from llenvs.evaluation.environment_building import format_mismatch, matching_options
+from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.interruption import run_interruptibly
 from llenvs.evaluation.loggers import LogSpec, RunLogger, make_loggers
 from llenvs.evaluation.prepare import choose_tasks
@@ -198,7 +197,7 @@ class _Evaluation:
 
     def _environment(self, builder: PromptBuilder) -> Environment[Any]:
         if isinstance(self.environment, str):
-            return make(self.environment, **matching_options(self.environment, None, {}, builder))
+            return build_environment(self.environment, None, {}, builder)[0]
         return self.environment
 
     def _plan(

@@ -22,9 +22,8 @@ from llenvs.core.errors import (
     UnknownOption,
 )
 from llenvs.core.options import parse_options
-from llenvs.core.registry import environment_registry
 from llenvs.evaluation.config import EnvironmentConfig, EvaluationConfig, load_config
-from llenvs.evaluation.environment_building import format_mismatch, matching_options
+from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.prompting import prompt_spec
 from llenvs.evaluation.yaml_source import Key
 from llenvs.inference.backend import Backend
@@ -164,9 +163,11 @@ def _environment(
             text = "is no option" if name in ("name", "adapter") else "is given here and beside the name"
             raise config.error((*key, "options", name), text)
     builder = _prompt(config, entry, key, model)
+    container = _container(config, key, entry)
     try:
-        options = matching_options(entry.name, entry.adapter, entry.environment_options, builder)
-        environment = environment_registry.get(entry.name, entry.adapter, **options)
+        environment, options = build_environment(
+            entry.name, entry.adapter, entry.environment_options, builder, container
+        )
     except LLEnvsError as error:
         raise _environment_error(config, key, entry, error) from None
     mismatch = format_mismatch(environment, builder)
@@ -189,6 +190,25 @@ def _environment(
         builder,
         options,
     )
+
+
+def _container(config: EvaluationConfig, key: Key, entry: EnvironmentConfig) -> Any:
+    """Where the environment runs: None for in this process."""
+    if entry.container is None and config.isolation == "none":
+        return None
+    from llenvs.container.isolation import resolve_isolation
+
+    address = {"name": entry.name, "adapter": entry.adapter, "container": entry.container}
+    try:
+        return resolve_isolation([address], config.isolation)[0]
+    except UnknownAdapter as error:
+        raise _environment_error(config, key, entry, error) from None
+    except InvalidOption as error:
+        field = error.field.rpartition(": ")[2]
+        place: Key = () if field in ("", "container") else (field,)
+        raise config.error((*key, "container", *place), str(error)) from None
+    except LLEnvsError as error:
+        raise config.error((*key, "container"), str(error)) from None
 
 
 def choose_tasks(
