@@ -53,8 +53,9 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
         custom_tools: names of tools (or names with formats, see `CustomTools`) that are sent as custom ones: the
             model calls them with free text, their one argument.
         return_token_ids: ask a vLLM server for the exact ids of prompt and completion.
-        max_concurrency, timeout, retry, headers, extra_body, sampling, capabilities, budget, cache: see
-            `RemoteBackend`.
+
+    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body, sampling,
+    capabilities, budget, cache.
 
     Seeds: of n samples of one request, servers use seed + i or their own way; OpenAI promises no exact repetition.
     """

@@ -209,7 +209,8 @@ class EncodingFailed(LLEnvsError):
 class ContainerFailed(LLEnvsError):
     """The server of an isolated environment did not start, died, or does not answer.
 
-    Attributes: `log_tail`, the last lines that the server wrote ("" when there are none); the message ends in them.
+    Attributes: `log_tail`, the last lines that the server wrote ("" when there are none), with which the message
+    ends.
     """
 
     def __init__(self, message: str, log_tail: str = "") -> None:
