@@ -54,8 +54,9 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
         parallel_tool_calls: whether one answer may hold several calls; None: the API's default.
         echoes_prefix: whether answers repeat the assistant prefix; None: not at Anthropic, else yes (as
             llama.cpp does).
-        max_concurrency, timeout, retry, headers, extra_body, sampling, capabilities, budget, cache: see
-            `RemoteBackend`.
+
+    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body, sampling,
+    capabilities, budget, cache.
     """
 
     name: ClassVar[str] = "anthropic"

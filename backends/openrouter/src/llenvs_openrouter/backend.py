@@ -46,8 +46,9 @@ class OpenRouterBackend(OpenAIBackend):
         reasoning: the API's ``reasoning``: ``effort`` or ``max_tokens``, ``exclude``, ``enabled``.
         site_url: of your application, sent as ``HTTP-Referer``.
         title: of your application, sent as ``X-OpenRouter-Title``.
-        parallel_tool_calls, max_concurrency, timeout, retry, headers, extra_body, sampling, capabilities, budget,
-            cache: see `OpenAIBackend`.
+
+    The other arguments are those of `OpenAIBackend`: parallel_tool_calls, max_concurrency, timeout, retry, headers,
+    extra_body, sampling, capabilities, budget, cache.
     """
 
     name: ClassVar[str] = "openrouter"
