@@ -119,6 +119,8 @@ def test_local_snapshots_are_restored_and_the_rest_replayed() -> None:
         result = env.step(played.states[13], played.actions[13])
         assert dumps(result) == dumps(played.transitions[13].result)
         assert (env.stats.restored, env.stats.replayed) == (1, 3)
+        env.step(played.states[13], Action("again"))  # what was replayed to is kept
+        assert (env.stats.restored, env.stats.replayed) == (2, 3)
 
 
 def test_snapshots_are_bounded_in_number_and_bytes_and_evictions_are_counted() -> None:

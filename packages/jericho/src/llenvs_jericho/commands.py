@@ -8,7 +8,7 @@ import unicodedata
 LONGEST = 198
 """Bytes of a command that the engine takes."""
 _META = ("save", "restore", "restart", "quit", "q", "script", "unscript", "verify", "undo")
-_LETTERS = {3: 6}  # letters that tell words apart; 9 in later versions
+_VERBS = {letters: frozenset(verb[:letters] for verb in _META) for letters in (6, 9)}
 _ENDS_OF_SENTENCES = re.compile(r"[.,;]|\bthen\b", re.IGNORECASE)
 
 
@@ -19,6 +19,8 @@ def clean(text: str) -> str:
     command, of whatever episode. So do backslashes: they begin commands to the interpreter itself, which asks
     again and again after one that it does not know. Cut at `LONGEST` bytes of UTF-8, between characters.
     """
+    if len(text) <= LONGEST and text.isascii() and text.isprintable() and "\\" not in text:
+        return text.strip()  # nearly all are
     line = "".join(" " if c == "\\" or unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text).strip()
     return line.encode("utf-8", "replace")[:LONGEST].decode("utf-8", "ignore").strip()
 
@@ -28,8 +30,8 @@ def is_meta(command: str, version: int) -> bool:
 
     These would write files that other branches read, or end the game behind the adapter's back.
     """
-    letters = _LETTERS.get(version, 9)
-    verbs = {verb[:letters] for verb in _META}
+    letters = 6 if version == 3 else 9  # that tell words apart
+    verbs = _VERBS[letters]
     for part in _ENDS_OF_SENTENCES.split(command.lower()):
         words = part.split()
         if words and (words[0][0] in "#$" or (words[0][:letters] in verbs and words[1:] in ([], ["game"]))):

@@ -11,6 +11,7 @@ import hashlib
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from ctypes import c_ubyte
 from typing import Any
 
 import numpy as np
@@ -30,19 +31,22 @@ class Table:
 
         with open(path, "rb") as file:
             self.story = file.read()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "not fully supported": `describe` says so
-            self.frotz = jericho.FrotzEnv(path, seed=1)
+        self.frotz = jericho.FrotzEnv(path, seed=1)
         self.version = self.story[0]
         self.digest = hashlib.sha256(self.story).digest()
         self.supported = bool(self.frotz.is_fully_supported)
         self.counts_in_memory = not self.supported and has_score(self.story)
-        memory, stack, *_ = self.frotz.get_state()
-        self.base = np.frombuffer(self.story, np.uint8)[: len(memory)].copy()
-        self.stack_size = len(stack)
+        self._library = self.frotz.frotz_lib
+        # the same two buffers for every look at the game: its own get_state makes new ones, which takes longer
+        self._memory_buffer = (c_ubyte * self._library.getRAMSize())()
+        self._stack_buffer = (c_ubyte * self._library.getStackSize())()
+        self.memory = np.frombuffer(self._memory_buffer, np.uint8)
+        self.stack = np.frombuffer(self._stack_buffer, np.uint8)
+        self.base = np.frombuffer(self.story, np.uint8)[: len(self.memory)].copy()
         self.score: int | None = None
         self.moves: int | None = None
         self.place: str | None = None
+        self.text = ""
         self._names: dict[int, str] = {}
 
     def describe(self) -> dict[str, Any]:
@@ -63,21 +67,30 @@ class Table:
 
     def restore(self, snapshot: bytes) -> None:
         """Go where `snapshot` was taken."""
-        state, self.score, self.moves = unpack(snapshot, self.base, self.stack_size, self.digest)
+        state, self.score, self.moves = unpack(snapshot, self.base, len(self.stack), self.digest)
         if self.frotz._emulator_halted():  # only a reset takes this flag back
             self.frotz.reset()
         self.frotz.set_state(state)
 
     def act(self, command: str) -> str:
         """The reply to one line."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            text, _, self.ended, info = self.frotz.step(command)
+        text, _, _, info = self.frotz.step(command)
         return self._read(text, info)
 
     def save(self) -> bytes:
-        """A snapshot of now."""
-        return pack(self.frotz.get_state(), self.base, self.digest, self.score, self.moves)
+        """A snapshot of where the last start or act led."""
+        library = self._library
+        library.getStack(self._stack_buffer)
+        random = library.getRngA(), library.getRngInterval(), library.getRngCounter()
+        registers = (
+            library.getPC(),
+            library.getSP(),
+            library.getFP(),
+            library.getFrameCount(),
+            library.get_opcode(),
+        )
+        state = self.memory, self.stack, *registers, random
+        return pack(state, self.base, self.digest, self.score, self.moves)
 
     def aside(self, command: str) -> str:
         """The reply to `command`, as if it had not been given."""
@@ -87,25 +100,20 @@ class Table:
         return read_screen(text, self.version).text.strip()
 
     def _read(self, text: str, info: Mapping[str, Any]) -> str:
+        self._library.getRAM(self._memory_buffer)
         screen = read_screen(text, self.version)
+        self.text = screen.text
         if self.supported:
             self.score, self.moves = int(info["score"]), int(info["moves"])
             self.place = self._player_location()
         elif self.counts_in_memory:
-            status = read_status(self._memory())
+            status = read_status(self.memory)
             self.score, self.moves, self.place = status.score, status.moves, self._name(status.room)
         else:  # a status line that is not shown for once says nothing new
             self.score = self.score if screen.score is None else screen.score
             self.moves = self.moves if screen.moves is None else screen.moves
             self.place = screen.place
         return text
-
-    def _memory(self) -> Any:
-        from ctypes import c_ubyte
-
-        memory = np.empty(len(self.base), dtype=np.uint8)
-        self.frotz.frotz_lib.getRAM((c_ubyte * len(memory)).from_buffer(memory))
-        return memory
 
     def _name(self, room: int) -> str | None:
         if room not in self._names:
@@ -154,7 +162,7 @@ class Engine:
         if table.frotz._emulator_halted():
             return {"halted": True}, b""
         snapshot = table.save()
-        shown = text if self._status_line else read_screen(text, table.version).text
+        shown = text if self._status_line else table.text
         answer: dict[str, Any] = {
             "text": shown,
             "score": table.score,
@@ -182,4 +190,5 @@ class Engine:
 
 def engine(status_line: bool, inventory: bool, valid_actions: bool) -> Callable[..., tuple[Any, bytes]]:
     """What the child process runs."""
+    warnings.simplefilter("ignore")  # of games not fully supported: `describe` says so
     return Engine(status_line, inventory, valid_actions)

@@ -92,10 +92,10 @@ class JerichoEnvironment(SimulatorEnvironment):
         return found.seed, found.walkthrough
 
     def _advance(self, state: State[SimulatorHidden], action: Action) -> Advance:
-        hidden = self._checked(state)
-        story = self._stories[hidden["recipe"].task_index]
         command = clean(action.text)
-        if self._blocks and is_meta(command, story.version):
+        hidden = self._checked(state)
+        version = self._stories[hidden["recipe"].task_index].version
+        if self._blocks and is_meta(command, version):
             stayed: SimulatorHidden = {**hidden, "signals": tuple(_without_gain(s) for s in hidden["signals"])}
             return Advance(Observation(BLOCKED), stayed, resolved_action=Action(command))
         return super()._advance(state, action)

@@ -23,8 +23,8 @@ class BadSnapshot(ValueError):
 
 
 def pack(state: Any, base: Any, story: bytes, score: int | None, moves: int | None) -> bytes:
-    """`state`, as the engine's `get_state` gives it, beside `base`, the memory in the story file."""
-    memory, stack, pc, sp, fp, frames, opcode, random, _ = state
+    """`state`, in the order of the engine's `get_state`, beside `base`, the memory in the story file."""
+    memory, stack, pc, sp, fp, frames, opcode, random = state
     # the stack grows downwards; below are left-overs of other calls, which nothing reads
     changed, used = np.flatnonzero(memory != base), np.flatnonzero(stack[2 * sp :]) + 2 * sp
     known = (score is not None) + 2 * (moves is not None)

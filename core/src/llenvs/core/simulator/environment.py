@@ -157,8 +157,14 @@ class SimulatorEnvironment(Environment[SimulatorHidden]):
                 turn = recipe.turns[number]
                 self._repeat(simulator, recipe, number, state)
                 replayed += turn.action is not None
+            if replayed and self._snapshots is Snapshots.LOCAL:  # whoever came once may come again
+                self._keep(simulator, recipe)
         self._cache.count("replayed", replayed)
         return simulator
+
+    def _keep(self, simulator: Simulator, recipe: Recipe) -> None:
+        snapshot = simulator.save()
+        self._cache.keep(recipe.key, snapshot, simulator.snapshot_size(snapshot))
 
     def _repeat(self, simulator: Simulator, recipe: Recipe, number: int, state: State[SimulatorHidden]) -> None:
         turn = recipe.turns[number]
@@ -197,8 +203,7 @@ class SimulatorEnvironment(Environment[SimulatorHidden]):
             key = recipe.key
             due = (len(recipe.turns) - 1) % self._cache.limits.snapshot_every == 0
             if self._snapshots is Snapshots.LOCAL and due and not (frame.terminated or frame.truncated):
-                kept = simulator.save()
-                self._cache.keep(key, kept, simulator.snapshot_size(kept))
+                self._keep(simulator, recipe)
         return {"recipe": recipe, "snapshot": snapshot, "signals": frame.signals, "truth": frame.truth}, key
 
     def _any(self, task_index: int) -> Simulator:
