@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent
 PARTS = {
     "cli": "cli",
     "container": "container",
+    "jericho": "packages/jericho",
     "reasoning_gym": "packages/reasoning-gym",
     "llamacpp": "backends/llamacpp",
     "openai": "backends/openai",

@@ -21,7 +21,7 @@ from llenvs.core.options import parse_options
 
 ENTRY_POINT_GROUP = "llenvs.adapters"
 
-CATALOGUE: dict[str, str] = {"reasoning_gym": "reasoning-gym"}
+CATALOGUE: dict[str, str] = {"jericho": "jericho", "reasoning_gym": "reasoning-gym"}
 """Adapters of this project: name -> extra of the distribution ``llenvs`` that installs it."""
 
 

@@ -29,7 +29,7 @@ class KnownGame:
 @cache
 def known_games() -> dict[str, KnownGame]:
     """By name; imports the upstream, whose data this is."""
-    from jericho.defines import BINDINGS_DICT  # type: ignore[import-untyped,unused-ignore]
+    from jericho.defines import BINDINGS_DICT
 
     games = {}
     for md5, bindings in BINDINGS_DICT.items():

@@ -27,7 +27,7 @@ class Table:
     """One game on the table: the upstream's object and what belongs to the story."""
 
     def __init__(self, path: str) -> None:
-        import jericho  # type: ignore[import-untyped,unused-ignore]
+        import jericho
 
         with open(path, "rb") as file:
             self.story = file.read()
