@@ -55,8 +55,8 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
         echoes_prefix: whether answers repeat the assistant prefix; None: not at Anthropic, else yes (as
             llama.cpp does).
 
-    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body, sampling,
-    capabilities, budget, cache.
+    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body,
+    sampling, capabilities, budget, cache.
     """
 
     name: ClassVar[str] = "anthropic"

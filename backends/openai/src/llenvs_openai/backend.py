@@ -54,8 +54,8 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             model calls them with free text, their one argument.
         return_token_ids: ask a vLLM server for the exact ids of prompt and completion.
 
-    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body, sampling,
-    capabilities, budget, cache.
+    The other arguments are those of `RemoteBackend`: max_concurrency, timeout, retry, headers, extra_body,
+    sampling, capabilities, budget, cache.
 
     Seeds: of n samples of one request, servers use seed + i or their own way; OpenAI promises no exact repetition.
     """

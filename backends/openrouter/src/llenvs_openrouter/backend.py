@@ -47,8 +47,8 @@ class OpenRouterBackend(OpenAIBackend):
         site_url: of your application, sent as ``HTTP-Referer``.
         title: of your application, sent as ``X-OpenRouter-Title``.
 
-    The other arguments are those of `OpenAIBackend`: parallel_tool_calls, max_concurrency, timeout, retry, headers,
-    extra_body, sampling, capabilities, budget, cache.
+    The other arguments are those of `OpenAIBackend`: parallel_tool_calls, max_concurrency, timeout, retry,
+    headers, extra_body, sampling, capabilities, budget, cache.
     """
 
     name: ClassVar[str] = "openrouter"
