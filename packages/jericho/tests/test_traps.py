@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,9 +13,18 @@ from pathlib import Path
 import pytest
 from jericho_play import counts, play
 
+import llenvs
 from llenvs import Action, State
 from llenvs.core.encoding import dumps
-from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, SimulatorCrashed, UnknownEnvironment
+from llenvs.core.errors import (
+    EpisodeOver,
+    InvalidAction,
+    InvalidOption,
+    NotInstalled,
+    SimulatorCrashed,
+    UnknownEnvironment,
+)
+from llenvs_jericho.adapter import ADAPTER
 from llenvs_jericho.commands import LONGEST, clean, is_meta
 from llenvs_jericho.environment import BLOCKED, JerichoEnvironment
 from llenvs_jericho.simulator import JerichoSimulator, engine_seed
@@ -195,6 +205,15 @@ def test_games_by_path_by_name_and_all(game: Game, games: str) -> None:
         game("zork1")
     with pytest.raises(InvalidOption, match="games_dir: is no folder"):
         game("zork1", games_dir=f"{games}/none")
+
+
+def test_without_the_engine_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    for name in [n for n in sys.modules if n.partition(".")[0] == "jericho"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(NotInstalled, match=r'pip install "llenvs\[jericho\]"'):
+        llenvs.make("jericho/zork1", games_dir="/")
+    assert ADAPTER.list_environments()[0].name == "all"
 
 
 def test_valid_actions_need_a_game_that_the_engine_knows(game: Game) -> None:

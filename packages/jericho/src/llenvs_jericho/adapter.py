@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from llenvs.core.adapter import Adapter, EnvironmentInfo
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.options import EnvironmentOptions
-from llenvs_jericho.catalogue import ALL, GAMES_VARIABLE, find_story, games_folder, known_games, story_files
+from llenvs_jericho.catalogue import (
+    ALL,
+    GAMES_VARIABLE,
+    find_story,
+    games_folder,
+    known_games,
+    require_engine,
+    story_files,
+)
 from llenvs_jericho.options import AllGamesOptions, JerichoOptions
 
 
@@ -24,9 +33,10 @@ class JerichoAdapter(Adapter):
         files = story_files(games_folder(None))
         infos = [EnvironmentInfo(ALL, self.name, "all story files at hand, one a task", "all", is_multi_turn=True)]
         infos += [_info(name, f"the story file {path.name}", "story file") for name, path in files.items()]
+        known = known_games() if find_spec("jericho") is not None else {}
         infos += [
             _info(name, "a game that the engine knows by checksum", "known game")
-            for name in known_games()
+            for name in known
             if name not in files
         ]
         return infos
@@ -46,10 +56,12 @@ class JerichoAdapter(Adapter):
 
         Raises:
             UnknownEnvironment: no story file of this name, with the nearest names and how to get one.
+            NotInstalled: Jericho itself is missing.
             InvalidOption: a folder that is none, a file that is no story, options that do not fit the game.
         """
         from llenvs_jericho.environment import JerichoEnvironment
 
+        require_engine()
         folder = games_folder(options.games_dir)
         names = [name]
         if name == ALL:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from llenvs.core.errors import InvalidOption, UnknownEnvironment
+from llenvs.core.errors import InvalidOption, NotInstalled, UnknownEnvironment
 from llenvs_jericho.story import SUFFIXES, Story
 
 GAMES_VARIABLE = "LLENVS_JERICHO_GAMES"
@@ -26,9 +27,24 @@ class KnownGame:
     walkthrough: tuple[str, ...]
 
 
+def require_engine() -> None:
+    """Make sure that Jericho can be imported.
+
+    Raises:
+        NotInstalled: it is missing, with the command that installs it.
+    """
+    if find_spec("jericho") is None:
+        raise NotInstalled("Jericho, the engine,", "jericho", "on Linux; it needs gcc and make")
+
+
 @cache
 def known_games() -> dict[str, KnownGame]:
-    """By name; imports the upstream, whose data this is."""
+    """By name; imports the upstream, whose data this is.
+
+    Raises:
+        NotInstalled: Jericho is missing.
+    """
+    require_engine()
     from jericho.defines import BINDINGS_DICT
 
     games = {}

@@ -40,8 +40,8 @@ class Table:
         # the same two buffers for every look at the game: its own get_state makes new ones, which takes longer
         self._memory_buffer = (c_ubyte * self._library.getRAMSize())()
         self._stack_buffer = (c_ubyte * self._library.getStackSize())()
-        self.memory = np.frombuffer(self._memory_buffer, np.uint8)
-        self.stack = np.frombuffer(self._stack_buffer, np.uint8)
+        self.memory: Any = np.frombuffer(self._memory_buffer, np.uint8)
+        self.stack: Any = np.frombuffer(self._stack_buffer, np.uint8)
         self.base = np.frombuffer(self.story, np.uint8)[: len(self.memory)].copy()
         self.score: int | None = None
         self.moves: int | None = None
