@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -160,6 +161,29 @@ def test_two_branches_never_share_a_simulator() -> None:
             one, other = pool.map(lambda _: env.step(state, Action("meet")), range(2))
         assert one.next_state == other.next_state
         assert users[0] is not users[1]
+
+
+def test_more_threads_than_simulators_wait_for_one_another() -> None:
+    most, at_work, lock = 0, 0, threading.Lock()
+
+    class Slow(Portable):
+        def act(self, action: Action) -> Frame:
+            nonlocal most, at_work
+            with lock:
+                at_work += 1
+                most = max(most, at_work)
+            time.sleep(0.002)
+            with lock:
+                at_work -= 1
+            return super().act(action)
+
+    with environment(Slow, CacheLimits(live=2)) as env:
+        played = walk(env, 0, 10)
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(lambda t: env.step(t.state, t.action), list(played) * 4))
+        assert [r.next_state for r in results] == list(played.states[1:]) * 4
+        assert most == 2
+        assert (env.stats.created, env.stats.live, env.stats.at_work) == (2, 2, 0)
 
 
 def test_an_upstream_that_does_not_repeat_itself_is_caught() -> None:

@@ -18,7 +18,7 @@ class CacheLimits:
     """Bounds of what an environment keeps besides its states.
 
     Attributes:
-        live: idle simulators (each may be a process); those at work are as many as the threads that step.
+        live: simulators, idle and at work (each may be a process). A step that finds all at work waits for one.
         snapshots: number of local snapshots.
         snapshot_bytes: bytes of local snapshots, all together.
         snapshot_every: a local snapshot is taken after every so many actions.
@@ -93,7 +93,7 @@ class SimulatorCache:
     def __init__(self, make: Callable[[], Simulator], limits: CacheLimits) -> None:
         self.limits = limits
         self._make = make
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._closed = False
         self._process = os.getpid()
         self._counts = dict.fromkeys(
@@ -134,52 +134,47 @@ class SimulatorCache:
         return Found(0)
 
     def any(self, task_index: int, snapshots: Snapshots) -> Simulator:
-        """A simulator that may stand anywhere: an idle one or a new one.
+        """A simulator that may stand anywhere: an idle one, a new one, or the first that is given back.
 
         Where simulators can restore snapshots an idle one of the same task is best, since it can go anywhere at
         once. Where they cannot, each idle one saves a replay to somebody, so the bound is filled first.
         """
         with self._lock:
             self._check_process()
-            if snapshots is not Snapshots.NONE:
-                for number, idle in self._idle.items():
-                    if idle.task_index == task_index:
-                        return self._pop(number)
-            if self._idle and len(self._idle) + self._at_work >= self.limits.live:
-                self._counts["evicted_live"] += 1
-                return self._pop(next(iter(self._idle)))
-            self._counts["created"] += 1
-            self._at_work += 1
+            while True:
+                here = [n for n, idle in self._idle.items() if idle.task_index == task_index]
+                if here and snapshots is not Snapshots.NONE:
+                    return self._pop(here[0])
+                if len(self._idle) + self._at_work < self.limits.live:
+                    self._counts["created"] += 1
+                    self._at_work += 1
+                    break
+                if self._idle:
+                    self._counts["evicted_live"] += 1
+                    return self._pop(next(iter(self._idle)))
+                self._lock.wait()
         try:
             return self._make()
         except BaseException:
-            with self._lock:
-                self._at_work -= 1
+            self._left()
             raise
 
     # -- giving back --------------------------------------------------------------------------------------
 
     def put(self, simulator: Simulator, key: bytes, task_index: int) -> None:
         """Give back a simulator that stands in the state `key`."""
-        surplus: list[Simulator] = []
         with self._lock:
-            self._at_work -= 1
-            if self._closed:
-                surplus.append(simulator)
-            else:
+            keeps = not self._closed
+            if keeps:
                 self._idle[id(simulator)] = _Idle(key, task_index, simulator)
                 self._at.setdefault(key, []).append(id(simulator))
-                while len(self._idle) > self.limits.live:
-                    surplus.append(self._pop(next(iter(self._idle))))
-                    self._at_work -= 1
-                    self._counts["evicted_live"] += 1
-        for each in surplus:
-            each.close()
+            self._left()
+        if not keeps:
+            simulator.close()
 
     def discard(self, simulator: Simulator) -> None:
         """Give back a simulator that nobody may use again."""
-        with self._lock:
-            self._at_work -= 1
+        self._left()
         simulator.close()
 
     def keep(self, key: bytes, snapshot: Any, size: int) -> None:
@@ -224,6 +219,12 @@ class SimulatorCache:
             self._at_work = at_work
         for each in idle:
             each.simulator.close()
+
+    def _left(self) -> None:
+        """One simulator less is at work."""
+        with self._lock:  # may be held already
+            self._at_work -= 1
+            self._lock.notify()
 
     # -- under the lock -----------------------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ class SimulatorOptions(EnvironmentOptions):
     """Bounds of the cache (see `CacheLimits`); they decide how fast old states are reached, not what they give."""
 
     max_live: int = Field(
-        default=4, ge=1, description="Idle simulators kept at most; each may be a process of its own."
+        default=4,
+        ge=1,
+        description="Simulators at most (each may be a process); a step beyond that waits for one.",
     )
     max_snapshots: int = Field(default=4096, ge=0, description="Snapshots kept at most.")
     max_snapshot_bytes: int = Field(
