@@ -24,7 +24,7 @@ class PortForward:
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind(("127.0.0.1", port))
-            self._socket.listen()  # so that whoever connects before the thread serves waits instead of being refused
+            self._socket.listen()  # whoever connects before the thread serves waits instead of being refused
         except OSError:
             self._socket.close()
             raise
