@@ -27,6 +27,7 @@ from llenvs.core.tools import (
     ToolStatus,
 )
 from llenvs.core.tools.errors import ToolFailed
+from llenvs.core.tools.executor import with_ids
 
 EXECUTORS = [SimpleToolExecutor, AsyncToolExecutor]
 
@@ -177,9 +178,22 @@ def test_an_interrupt_that_no_person_made(tool: str) -> None:
         SimpleToolExecutor([interrupted]).execute([ToolCall("interrupted")])
 
 
-def test_an_async_tool_that_cancels_itself() -> None:
-    status, content = one(AsyncToolExecutor([araises]), "araises", kind="cancelled")
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_an_async_tool_that_cancels_itself(kind: Any) -> None:
+    status, content = one(kind([araises]), "araises", kind="cancelled")
     assert (status, content) == ("error", "Error: the tool cancelled itself.")
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_an_exception_whose_text_ends_the_process(kind: Any) -> None:
+    class Malicious(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(1)
+
+    def raises() -> str:
+        raise Malicious
+
+    assert one(kind([raises]), "raises") == ("error", "Error: Malicious: (no message)")
 
 
 @pytest.mark.parametrize(
@@ -502,6 +516,8 @@ def test_a_schema_that_is_wrong_is_the_owners_error() -> None:
     bad = Tool(ToolDefinition("f", "", {"type": "objekt"}), lambda: None)
     with pytest.raises(InvalidToolSchema, match=r"tool 'f'.*objekt"):
         SimpleToolExecutor([bad])
+    with pytest.raises(InvalidToolSchema, match=r"tool 'f'.*a mapping"):
+        SimpleToolExecutor([Tool(ToolDefinition("f", "", True), lambda: None)])  # type: ignore[arg-type]
     with pytest.raises(InvalidToolSchema, match="is not a 'regex'"):
         SimpleToolExecutor([Tool(ToolDefinition("f", "", {"properties": {"a": {"pattern": "("}}}), lambda a: a)])
 
@@ -512,6 +528,7 @@ def test_a_schema_that_is_wrong_is_the_owners_error() -> None:
         {"properties": {"a": {"$ref": "#/$defs/Missing"}}},
         {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
         {"$ref": "#"},
+        {"$id": "http://[none", "properties": {"a": {"$ref": "b"}}},
     ],
 )
 def test_a_schema_whose_fault_shows_late_ends_no_episode(schema: dict[str, Any]) -> None:
@@ -519,6 +536,21 @@ def test_a_schema_whose_fault_shows_late_ends_no_episode(schema: dict[str, Any])
     status, content = one(executor, "f", a="x")
     assert status == "error"
     assert "the tool 'f' is broken" in content
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_a_number_that_the_check_of_the_schema_cannot_divide(kind: Any) -> None:
+    schema = {"properties": {"a": {"type": "number", "multipleOf": 0.1}}}
+    status, content = one(kind([Tool(ToolDefinition("f", "", schema), lambda a: a)]), "f", a=10**400)
+    assert status == "error"
+    assert "too large" in content
+
+
+def test_ids_are_told_apart_also_from_those_that_a_model_wrote() -> None:
+    given = ["call_0_1", "", "call_0_1", "x", "call_0_2"]
+    ids = [call.id for call in with_ids([ToolCall("f", id=each) for each in given], "call_0")]
+    assert len(set(ids)) == 5
+    assert [ids[0], *ids[3:]] == ["call_0_1", "x", "call_0_2"]
 
 
 def test_tools_are_given_as_functions_tools_or_by_name() -> None:

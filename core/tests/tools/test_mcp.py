@@ -263,3 +263,28 @@ def test_an_environment_over_a_server() -> None:
         again = env.step(state, Action("", (CONVERT,))).next_state
         assert json.loads(again.observation.tool_results[0].content)["time_difference"] == "-9.0h"
     assert children() == []
+
+
+ENDLESS_SERVER = """
+import json, sys
+
+for number, line in enumerate(sys.stdin):
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        answer = {
+            "protocolVersion": asked["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "endless", "version": "1"},
+        }
+    elif "id" in asked:
+        tool = {"name": f"tool_{number}", "inputSchema": {"type": "object"}}
+        answer = {"tools": [tool], "nextCursor": str(number)}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+
+
+def test_a_server_whose_list_of_tools_has_no_end() -> None:
+    with pytest.raises(ToolServerFailed, match="did not list its tools: timed out"):
+        MCPToolExecutor(StdioServer((sys.executable, "-c", ENDLESS_SERVER)), connect_timeout=2.0)

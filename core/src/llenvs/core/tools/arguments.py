@@ -29,6 +29,8 @@ class ArgumentChecker:
         from jsonschema.exceptions import SchemaError
         from referencing import Registry
 
+        if not isinstance(definition.parameters, Mapping):
+            raise InvalidToolSchema(definition.name, "it must be a mapping")
         schema = dict(definition.parameters)
         try:
             Draft202012Validator.check_schema(schema)

@@ -13,7 +13,7 @@ from llenvs.core.errors import InvalidOption
 from llenvs.core.loop import PerLoop, run_sync, shared_loop
 from llenvs.core.tools.call import ToolCall, ToolStatus
 from llenvs.core.tools.executor import MAX_CHARACTERS, Execution, Tally, ToolExecutor
-from llenvs.core.tools.invocation import Invocation, Outcome
+from llenvs.core.tools.invocation import Invocation, Outcome, cancelled_itself
 from llenvs.core.tools.tool_loop import leave_if_blocked, start_on_tool_loop
 
 
@@ -98,7 +98,7 @@ class AsyncToolExecutor(ToolExecutor):
                     f"Error: the tool did not finish within {limit:g} seconds.", ToolStatus.ERROR, hidden
                 )
             if running.cancelled():
-                return Outcome("Error: the tool cancelled itself.", ToolStatus.ERROR, hidden)
+                return cancelled_itself(hidden)
             return running.result()
 
 

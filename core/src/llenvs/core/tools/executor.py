@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from llenvs.core.errors import InvalidOption, listed, nearest
 from llenvs.core.tools.arguments import ArgumentChecker
 from llenvs.core.tools.call import ToolCall, ToolResult, ToolStatus
 from llenvs.core.tools.definition import ToolDefinition
-from llenvs.core.tools.errors import InvalidToolSchema
 from llenvs.core.tools.invocation import Invocation, Outcome, invalid_arguments
 from llenvs.core.tools.tool import Tool, make_tools
 
@@ -96,8 +94,8 @@ class ToolExecutor(ABC):
             return Outcome(self._unknown(call.name), ToolStatus.UNKNOWN_TOOL, hidden)
         try:
             problems = self._checkers[call.name].problems(call.arguments)
-        except (InvalidToolSchema, RecursionError, re.error) as error:
-            # found out only now: a reference or pattern that the check of the schema does not look at
+        except Exception as error:  # noqa: BLE001 - a number too large for a float, a reference to nowhere, ...
+            # found out only now: what the check of the schema does not look at
             return Outcome(f"Error: the tool {call.name!r} is broken: {error}", ToolStatus.ERROR, hidden)
         if problems:
             return Outcome(invalid_arguments(call.name, problems), ToolStatus.INVALID_ARGUMENTS, hidden)
@@ -139,11 +137,16 @@ class Tally:
 
 def with_ids(calls: Iterable[ToolCall], prefix: str) -> tuple[ToolCall, ...]:
     """`calls` with an id for each that has none or one that occurred before: results are matched by it."""
+    calls = tuple(calls)
+    given = {call.id for call in calls}
     seen: set[str] = set()
     named = []
     for number, call in enumerate(calls):
         if not call.id or call.id in seen:
-            call = replace(call, id=f"{prefix}_{number}")
+            id = f"{prefix}_{number}"
+            while id in given:  # a model may write ids that look like ours
+                id += "_"
+            call = replace(call, id=id)
         seen.add(call.id)
         named.append(call)
     return tuple(named)

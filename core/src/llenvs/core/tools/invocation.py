@@ -87,7 +87,9 @@ class Invocation:
             return Outcome(invalid_arguments(self.tool.name, error.problems), _INVALID, self.hidden)
         try:
             said = str(error)
-        except Exception:  # noqa: BLE001 - an exception whose own text fails
+        except BaseException as failed:  # an exception whose own text fails
+            if _is_ctrl_c(failed):
+                raise
             said = "(no message)"
         if not isinstance(error, ToolFailed | ToolServerFailed):
             said = f"{type(error).__name__}: {said}" if said else type(error).__name__
@@ -100,6 +102,11 @@ def _is_ctrl_c(error: BaseException) -> bool:
 
 
 _INVALID = ToolStatus.INVALID_ARGUMENTS
+
+
+def cancelled_itself(hidden: Any) -> Outcome:
+    """That of an async tool which ended by a cancellation that nobody asked for."""
+    return Outcome("Error: the tool cancelled itself.", ToolStatus.ERROR, hidden)
 
 
 def invalid_arguments(tool: str, problems: list[str]) -> str:

@@ -103,17 +103,17 @@ class ServerConnection:
         session = await self._ready()
         tools: list[Tool] = []
         cursor: str | None = None
-        while True:
-            try:
-                async with asyncio.timeout(self.connect_timeout):
+        try:
+            async with asyncio.timeout(self.connect_timeout):  # of all pages: there may be no end of them
+                while True:
                     page = await session.client.list_tools(cursor=cursor)
-            except Exception as error:
-                await self._drop(session)
-                raise session.failed("did not list its tools", error) from error
-            tools += page.tools
-            cursor = page.next_cursor
-            if not cursor:
-                return tools
+                    tools += page.tools
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return tools
+        except Exception as error:
+            await self._drop(session)
+            raise session.failed("did not list its tools", error) from error
 
     async def _call(self, tool: str, arguments: dict[str, Any], *, again: bool = True) -> CallToolResult:
         from mcp import MCPError
