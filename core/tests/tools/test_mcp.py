@@ -64,7 +64,8 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     while True:
         done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        if done.stdout.strip()[:1] in ("", "Z"):
+        state = done.stdout.strip()
+        if not state or (state[0] == "Z" and "l" not in state):  # with an l: other threads hold the pipes yet
             return
 
 
