@@ -7,11 +7,11 @@ are compared, and the interpreter's own start (`python -c pass`) is part of each
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 HEAVY = ["torch", "datasets", "sympy", "matplotlib", "numpy", "httpx", "openai", "xllamacpp"]
 
@@ -26,7 +26,7 @@ def main() -> None:
         "from pydantic import BaseModel": [sys.executable, "-c", "from pydantic import BaseModel"],
         "import llenvs": [sys.executable, "-c", "import llenvs"],
         "import llenvs.core": [sys.executable, "-c", "import llenvs.core"],
-        "llenvs --help": [shutil.which("llenvs") or "llenvs", "--help"],
+        "llenvs --help": [str(Path(sys.executable).with_name("llenvs")), "--help"],
     }
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(1 + (3 if args.quick else args.rounds)):
