@@ -157,6 +157,42 @@ def test_a_stream_that_breaks_off(stub: ReplayServer, message: Any) -> None:
         backend(stub, retry={"attempts": 1}).chat("hi", LONG)
 
 
+def test_an_answer_that_never_ends(stub: ReplayServer, message: Any) -> None:
+    stub.answers(Reply(200, message(), endless=True))
+    with pytest.raises(failures.BackendTimeout, match=r"within timeout=0\.3 s"):
+        backend(stub, timeout=0.3, retry={"attempts": 1}).chat("hi")
+
+
+STRANGE: list[Any] = [None, "x", 5, 1.5, True, [], [1], [None], ["x"], [[]], {"a": 1}]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+def test_something_else_where_the_api_has_objects_texts_and_numbers(
+    stub: ReplayServer, message: Any, strange: Any
+) -> None:
+    text, tool = {"type": "text", "text": "ok"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    bodies = [
+        strange,
+        *(
+            message(**{name: strange})
+            for name in ("id", "model", "content", "stop_reason", "stop_sequence", "usage")
+        ),
+        *(message(usage={name: strange}) for name in ("input_tokens", "output_tokens", "cache_read_input_tokens")),
+        *(message(content=[{**text, name: strange}]) for name in text),
+        *(message(content=[{**tool, name: strange}]) for name in tool),
+        message(stop_reason="refusal", stop_details=strange),
+    ]
+    for body in bodies:
+        stub.answers(Reply(200, body))
+        try:
+            generation = backend(stub, retry={"attempts": 1}).chat("hi")
+        except failures.BackendError:
+            continue
+        assert isinstance(generation.text, str), body
+        assert all(isinstance(each.id, str) and isinstance(each.name, str) for each in generation.tool_calls), body
+        assert generation.usage.total_tokens >= 0, body
+
+
 def test_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)

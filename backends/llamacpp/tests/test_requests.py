@@ -154,6 +154,11 @@ def test_options_are_checked() -> None:
         LlamaCppBackend(slots=0)
     with pytest.raises(UnknownOption, match="did you mean 'slots'"):
         make_backend("llamacpp", slot=2)
+    for timeout in (-1, 0, True, "1 s", float("nan")):
+        with pytest.raises(InvalidOption, match="timeout: must be a positive number of seconds"):
+            LlamaCppBackend(timeout=timeout)
+    with pytest.raises(InvalidOption, match="sampling: must be a mapping"):
+        LlamaCppBackend(sampling="greedy")  # type: ignore[arg-type]
 
 
 def test_engine_parameters(model_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from llenvs.core.encoding import canonical
 from llenvs.inference import RetryPolicy, SamplingParams
 from llenvs.inference import errors as failures
 from llenvs.inference.http_failures import retry_after
@@ -184,6 +185,57 @@ def test_what_was_asked_for_and_left_out(stub: Any, reply: Any, answer: Any) -> 
         backend(stub).chat("hi", SamplingParams(logprobs=1))
     with pytest.raises(failures.UnsupportedFeature, match="token ids"):
         backend(stub, return_token_ids=True).chat("hi")
+
+
+def test_json_that_is_nested_without_end(stub: Any, reply: Any) -> None:
+    stub.answers(reply(200, '{"choices": ' + "[" * 200_000))
+    with pytest.raises(failures.ProviderFailed):
+        backend(stub, retry={"attempts": 1}).chat("hi")
+
+
+def test_an_answer_that_never_ends(stub: Any, reply: Any, answer: Any) -> None:
+    stub.answers(reply(200, answer(), endless=True))
+    with pytest.raises(failures.BackendTimeout, match=r"within timeout=0\.3 s"):
+        backend(stub, timeout=0.3, retry={"attempts": 1}).chat("hi")
+
+
+STRANGE: list[Any] = [None, "x", 5, 1.5, True, [], [1], [None], ["x"], [[]], {"a": 1}]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+def test_something_else_where_the_api_has_objects_texts_and_numbers(
+    stub: Any, reply: Any, answer: Any, strange: Any
+) -> None:
+    def call(**fields: Any) -> dict[str, Any]:
+        return {"tool_calls": [{"id": "a", "type": "function", "function": {"name": "f"}, **fields}]}
+
+    bodies = [
+        strange,
+        *(answer(**{name: strange}) for name in ("id", "model", "choices", "usage", "error")),
+        *(
+            answer(choice={name: strange})
+            for name in ("index", "message", "finish_reason", "logprobs", "token_ids")
+        ),
+        *(answer(message={name: strange}) for name in ("content", "tool_calls", "refusal", "reasoning")),
+        *(answer(message=call(**{name: strange})) for name in ("id", "type", "function", "custom")),
+        *(
+            answer(usage={name: strange})
+            for name in ("prompt_tokens", "completion_tokens", "prompt_tokens_details")
+        ),
+        answer(choice={"logprobs": {"content": strange}}),
+        answer(choice={"logprobs": {"content": [{"token": strange, "logprob": -1.0, "top_logprobs": []}]}}),
+        answer(choice={"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": strange}]}}),
+    ]
+    for body in bodies:
+        stub.answers(reply(200, body))
+        try:
+            generation = backend(stub, retry={"attempts": 1}).chat("hi")
+        except failures.BackendError:
+            continue
+        assert isinstance(generation.text, str), body
+        assert all(isinstance(each.id, str) and isinstance(each.name, str) for each in generation.tool_calls), body
+        assert generation.usage.total_tokens >= 0, body
+        canonical(generation.metadata)
 
 
 def test_no_key_for_openai(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,17 @@ def test_sources(tmp_path: Path) -> None:
             find_source(missing)
 
 
+def test_sampling_as_in_a_configuration_file() -> None:
+    backend = HuggingFaceBackend("org/model", sampling={"temperature": 0, "stop": "x"})
+    assert backend._sampling == SamplingParams(temperature=0.0, stop=("x",))
+    with pytest.raises(UnknownOption, match="temperature"):
+        HuggingFaceBackend("org/model", sampling={"temprature": 0})
+    with pytest.raises(InvalidOption, match="top_p"):
+        HuggingFaceBackend("org/model", sampling={"top_p": 2})
+    with pytest.raises(InvalidOption, match="sampling"):
+        HuggingFaceBackend("org/model", sampling="greedy")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("fields", "feature"),
     [
@@ -109,3 +120,21 @@ def test_a_longer_context_than_the_model_has(model_folder: Path) -> None:
 def test_devices(model_folder: Path) -> None:
     with pytest.raises(InvalidOption, match="device"):
         HuggingFaceBackend(model_folder, device="gpu7").chat("x")
+
+
+def test_what_a_cache_tells_answers_apart_by(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    before = HuggingFaceBackend(tmp_path, n_ctx=512).identity()
+    assert HuggingFaceBackend(str(tmp_path), n_ctx=512, max_batch=2).identity() == before
+    others = [
+        {"n_ctx": 256},
+        {"dtype": "float16"},
+        {"parse_special": True},
+        {"chat_template": "x"},
+        {"tool_parser": "mistral"},
+        {"sampling": {"top_k": 1}},
+    ]
+    for other in others:
+        assert HuggingFaceBackend(tmp_path, **{"n_ctx": 512, **other}).identity() != before, other
+    (tmp_path / "config.json").write_text("{ }")  # a checkpoint that is written over
+    assert HuggingFaceBackend(tmp_path, n_ctx=512).identity() != before

@@ -45,6 +45,17 @@ def test_options_are_checked(options: dict[str, object]) -> None:
         VLLMBackend("")
 
 
+def test_sampling_as_in_a_configuration_file() -> None:
+    backend = VLLMBackend("org/model", sampling={"temperature": 0, "stop": "x"})
+    assert backend._sampling == SamplingParams(temperature=0.0, stop=("x",))
+    with pytest.raises(UnknownOption, match="temperature"):
+        VLLMBackend("org/model", sampling={"temprature": 0})
+    with pytest.raises(InvalidOption, match="top_p"):
+        VLLMBackend("org/model", sampling={"top_p": 2})
+    with pytest.raises(InvalidOption, match="sampling"):
+        VLLMBackend("org/model", sampling="greedy")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("fields", "feature"),
     [

@@ -40,7 +40,7 @@ def message_of(answer: object, backend: str) -> Message:
 
 def raw_blocks(message: Message) -> list[dict[str, Any]]:
     """The content blocks as they came."""
-    return [block.model_dump(mode="json", exclude_unset=True) for block in message.content]
+    return [block.model_dump(mode="json", exclude_unset=True, warnings=False) for block in message.content]
 
 
 def generation_of(

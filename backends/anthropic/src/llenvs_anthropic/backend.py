@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation, Usage
-from llenvs.inference.errors import BackendError, BadRequest, ModelNotFound, ProviderFailed
+from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ModelNotFound, ProviderFailed
 from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
@@ -221,9 +222,13 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             if body["max_tokens"] > MOST_UNSTREAMED:
                 async with client.messages.stream(**named) as stream:
                     return message_of(await stream.get_final_message(), self.name)
-            return message_of(await client.messages.create(**named), self.name)
+            async with asyncio.timeout(self._timeout):  # the SDK's own is for each piece that comes
+                return message_of(await client.messages.create(**named), self.name)
         except BackendError:
             raise
+        except TimeoutError:
+            said = f"no answer from {self.base_url} within timeout={self._timeout} s"
+            raise BackendTimeout(self.name, said) from None
         except transport_errors() as error:
             raise self._failure(error) from error
         except (AssertionError, AttributeError, RuntimeError, TypeError) as error:

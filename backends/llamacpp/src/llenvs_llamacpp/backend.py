@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
-from llenvs.core.options import parse_options
-from llenvs.inference.backend import Backend
+from llenvs.inference.backend import Backend, check_timeout
 from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.fingerprint import fingerprint
@@ -142,15 +141,12 @@ class LlamaCppBackend(Backend):
         }.items():
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
+        check_timeout(timeout)
         named = named_model(model)
         concurrency = max_concurrency or 2 * slots
         super().__init__(named.stem if named else Path(DEFAULT_MODEL.filename).stem, max_concurrency=concurrency)
         self._named = model
-        self._sampling = (
-            sampling
-            if isinstance(sampling, SamplingParams)
-            else parse_options(SamplingParams, sampling or {}, "sampling")
-        )
+        self._sampling = SamplingParams.of(sampling)
         self._parser = make_parser(tool_parser)
         self._max_tool_calls = max_tool_calls
         self._template_knows_tools: bool | None = None

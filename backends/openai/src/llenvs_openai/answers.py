@@ -132,7 +132,7 @@ def _tool_calls(
     """The calls; and those of custom tools, by id, with the argument that their free text is."""
     parsed, custom = [], {}
     for number, call in enumerate(calls):
-        identity = call.id or f"call_{number}"
+        identity = str(call.id or f"call_{number}")
         free = getattr(call, "custom", None)
         if free is not None:
             made, custom[identity] = call_of(free, identity, tools)

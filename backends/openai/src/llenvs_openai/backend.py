@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -12,6 +13,7 @@ from llenvs.core.generation import Generation
 from llenvs.inference.errors import (
     AuthenticationFailed,
     BackendError,
+    BackendTimeout,
     BadRequest,
     ModelNotFound,
     UnsupportedFeature,
@@ -205,7 +207,11 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
         try:
             # what chat.completions.create() does but for sending the body through its parameters' types, which
             # takes a third of its processor time and would move what it does not know into extra_body
-            answer = await client.post("/chat/completions", cast_to=ChatCompletion, body=body)
+            async with asyncio.timeout(self._timeout):  # the SDK's own is for each piece that comes
+                answer = await client.post("/chat/completions", cast_to=ChatCompletion, body=body)
+        except TimeoutError:
+            said = f"no answer from {self.base_url} within timeout={self._timeout} s"
+            raise BackendTimeout(self.name, said) from None
         except (openai.OpenAIError, ValueError) as error:
             raise self._failure(error) from error
         return self._read(answer, request, sampling, n)

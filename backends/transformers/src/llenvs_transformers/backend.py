@@ -82,7 +82,7 @@ class HuggingFaceBackend(Backend):
         template_options: further variables of the template, e.g. ``{"enable_thinking": False}``.
         parse_special: whether the text of a control token inside a message's content becomes that token. By
             default it stays text, so that content cannot end its turn.
-        sampling: defaults for what a request leaves open.
+        sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
         max_concurrency: of `chat_batch` and evaluations; None: four times `max_batch`.
         trust_remote_code: whether code that comes with the model may run.
         model_options: further arguments of ``AutoModelForCausalLM.from_pretrained``, e.g. ``device_map``.
@@ -119,7 +119,7 @@ class HuggingFaceBackend(Backend):
         chat_template: str | None = None,
         template_options: Mapping[str, Any] | None = None,
         parse_special: bool = False,
-        sampling: SamplingParams | None = None,
+        sampling: SamplingParams | Mapping[str, Any] | None = None,
         max_concurrency: int | None = None,
         trust_remote_code: bool = False,
         model_options: Mapping[str, Any] | None = None,
@@ -144,7 +144,7 @@ class HuggingFaceBackend(Backend):
         self._chat_template = chat_template
         self._template_options = template_options
         self._parse_special = parse_special
-        self._sampling = sampling or SamplingParams()
+        self._sampling = SamplingParams.of(sampling)
         self._settings = ModelSettings(device, dtype, n_ctx, threads, trust_remote_code, dict(model_options or {}))
         self._starting = threading.Lock()
         self._running: _Running | None = None

@@ -74,7 +74,7 @@ class VLLMBackend(Backend):
         template_options: further variables of the template, e.g. ``{"enable_thinking": False}``.
         parse_special: whether the text of a control token inside a message's content becomes that token. By
             default it stays text, so that content cannot end its turn.
-        sampling: defaults for what a request leaves open.
+        sampling: defaults for what a request leaves open (`SamplingParams`, or its fields).
         max_concurrency: of `chat_batch` and evaluations.
         engine: further ``AsyncEngineArgs``, e.g. ``{"tensor_parallel_size": 2, "gpu_memory_utilization": 0.8}``.
 
@@ -96,7 +96,7 @@ class VLLMBackend(Backend):
         chat_template: str | None = None,
         template_options: Mapping[str, Any] | None = None,
         parse_special: bool = False,
-        sampling: SamplingParams | None = None,
+        sampling: SamplingParams | Mapping[str, Any] | None = None,
         max_concurrency: int = 256,
         engine: Mapping[str, Any] | None = None,
     ) -> None:
@@ -121,7 +121,7 @@ class VLLMBackend(Backend):
         self._chat_template = chat_template
         self._template_options = template_options
         self._parse_special = parse_special
-        self._sampling = sampling or SamplingParams()
+        self._sampling = SamplingParams.of(sampling)
         self.capabilities = Capabilities(
             logprobs=True,
             max_top_logprobs=int(self._options.get("max_logprobs", 20)),

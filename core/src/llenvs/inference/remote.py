@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from llenvs.core.encoding import canonical
-from llenvs.core.errors import InvalidOption
+from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import Generation
 from llenvs.core.options import parse_options
-from llenvs.inference.backend import Backend
-from llenvs.inference.errors import AuthenticationFailed, BadRequest
+from llenvs.inference.answer_types import check_types
+from llenvs.inference.backend import Backend, check_timeout
+from llenvs.inference.errors import AuthenticationFailed, BadRequest, ProviderFailed
 from llenvs.inference.loop import PerLoop
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
@@ -45,7 +46,7 @@ class RemoteBackend(Backend, Generic[ClientT]):
             may not.
         base_url: None: the environment variable `url_variable`, else the provider's own API.
         max_concurrency: requests in flight at once from one event loop, >= 1.
-        timeout: seconds for one request.
+        timeout: seconds for one request (for each piece of an answer that is streamed).
         retry: when and how often a failed request is sent again (`RetryPolicy`, or its fields).
         headers: sent with each request.
         extra_body: further members of each request's JSON body; ``SamplingParams.extra`` goes over them.
@@ -83,10 +84,7 @@ class RemoteBackend(Backend, Generic[ClientT]):
             raise InvalidOption("model", model, "must be the name of a model")
         if base_url is not None and not isinstance(base_url, str):
             raise InvalidOption("base_url", base_url, "must be a URL such as http://127.0.0.1:8000/v1")
-        if timeout is not None and (
-            isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0
-        ):
-            raise InvalidOption("timeout", timeout, "must be a positive number of seconds, or null for no limit")
+        check_timeout(timeout)
         for name, value in {
             "retry": retry, "headers": headers, "extra_body": extra_body, "sampling": sampling,
             "capabilities": capabilities,
@@ -103,11 +101,7 @@ class RemoteBackend(Backend, Generic[ClientT]):
         self._retry = retry if isinstance(retry, RetryPolicy) else parse_options(RetryPolicy, retry or {}, "retry")
         self._headers = dict(headers or {})
         self._extra_body = dict(extra_body or {})
-        self._sampling = (
-            sampling
-            if isinstance(sampling, SamplingParams)
-            else parse_options(SamplingParams, sampling or {}, "sampling")
-        )
+        self._sampling = SamplingParams.of(sampling)
         try:
             self.capabilities = replace(self._assumed(), **(capabilities or {}))
         except TypeError:
@@ -190,7 +184,15 @@ class RemoteBackend(Backend, Generic[ClientT]):
             client = self._clients.get()
             async with self._turn(request, n) as answered:
                 started = time.perf_counter()
-                generations = await self._ask(client, body, request, sampling, n)
+                try:
+                    asked = await self._ask(client, body, request, sampling, n)
+                    generations = [check_types(each) for each in asked]
+                except LLEnvsError:
+                    raise
+                except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+                    # where objects are expected came something else: the SDKs do not check answers
+                    what = f"the answer of {self.base_url} makes no sense: {error}"
+                    raise ProviderFailed(self.name, what) from error
                 latency = time.perf_counter() - started
                 answered(generations)
             return [replace(each, latency=latency) for each in generations]

@@ -7,6 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from llenvs.core.errors import InvalidOption
+from llenvs.core.options import parse_options
+
 
 class SamplingParams(BaseModel):
     """How to sample. What is None is left to the backend's or provider's default.
@@ -44,6 +47,19 @@ class SamplingParams(BaseModel):
     @classmethod
     def _one_stop(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @classmethod
+    def of(cls, value: SamplingParams | Mapping[str, Any] | None) -> SamplingParams:
+        """`value` itself, or what its fields say.
+
+        Raises:
+            UnknownOption, InvalidOption: naming the field.
+        """
+        if isinstance(value, SamplingParams):
+            return value
+        if not isinstance(value, Mapping | None):
+            raise InvalidOption("sampling", value, "must be a mapping")
+        return parse_options(cls, value or {}, "sampling")
 
     def with_seed(self, seed: int | None) -> SamplingParams:
         """The same with another seed."""

@@ -29,6 +29,7 @@ class Reply:
         headers: beside Content-Type (application/json unless given) and Content-Length.
         delay: seconds before the answer.
         drop: hang up instead of answering; with a body, after half of it was sent.
+        endless: after the body go on with white space, a bit at a time, until the client hangs up.
     """
 
     status: int = 200
@@ -36,6 +37,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     drop: bool = False
+    endless: bool = False
 
 
 @dataclass
@@ -132,13 +134,24 @@ def _handler_of(server: ReplayServer) -> type[BaseHTTPRequestHandler]:
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(payload)))
+            self.send_header("Content-Length", str(10**9 if reply.endless else len(payload)))
             self.end_headers()
-            if reply.drop:
+            if reply.endless:
+                self._go_on(payload)
+            elif reply.drop:
                 self.wfile.write(payload[: len(payload) // 2])
                 self._hang_up()
             else:
                 self.wfile.write(payload)
+
+        def _go_on(self, payload: bytes) -> None:
+            try:
+                while True:
+                    self.wfile.write(payload)
+                    payload = b" "
+                    time.sleep(0.02)
+            except OSError:  # the client has hung up
+                self.close_connection = True
 
         def _hang_up(self) -> None:
             self.close_connection = True
