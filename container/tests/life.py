@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -28,11 +29,11 @@ def is_running(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """All processes below `pid`."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:
-        return []
-    return [each for child in map(int, children) for each in (child, *descendants(child))]
+    children: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):  # each thread has those that it started itself
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            children += map(int, thread.read_text().split())
+    return [each for child in children for each in (child, *descendants(child))]
 
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:

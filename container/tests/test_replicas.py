@@ -1,9 +1,11 @@
 """Servers die; their clients see nothing but time."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
+import traceback
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,12 @@ def servers(env: ContainerEnvironment) -> list[int]:
     return found
 
 
+def is_listening(pid: int) -> bool:
+    """Whether the server has its socket, which is nearly being ready."""
+    command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return "--uds" in command and Path(command[command.index("--uds") + 1]).exists()
+
+
 def test_a_killed_server_is_started_again_and_the_step_repeated():
     with behind() as env:
         state, _ = env.reset(options={"task_index": 2})
@@ -48,7 +56,7 @@ def test_steps_in_flight_survive_kills():
 
         def kill() -> None:
             while not stop.wait(0.5):
-                alive = servers(env)
+                alive = [pid for pid in servers(env) if is_listening(pid)]
                 if len(alive) == 2:
                     os.kill(alive[len(killed) % 2], signal.SIGKILL)
                     killed.append(alive)
@@ -73,6 +81,44 @@ def test_steps_in_flight_survive_kills():
             killer.join()
         assert rewards == [float(i % 3 != 0) for i in range(3000)]
         assert len(killed) >= 2
+
+
+def test_a_server_that_is_killed_while_it_is_started_again_is_started_once_more():
+    with behind() as env:
+        assert killed_twice(env) == [1.0] * 20
+
+
+def test_too_many_deaths_while_started_again_are_told_to_all_that_wait(caplog):
+    with behind(config(restarts=1)) as env:
+        failures = killed_twice(env)
+    assert len(failures) == 20
+    for failure in failures:
+        assert isinstance(failure, ContainerFailed)
+        assert "more often than restarts=1 allows" in str(failure)
+        assert "ended before it was ready (killed by SIGKILL)" in str(failure)
+        # all raise the same error, and none makes its traceback longer for the others
+        assert len(traceback.extract_tb(failure.__traceback__)) < 20
+    del failures, failure
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def killed_twice(env: ContainerEnvironment) -> list[float | BaseException]:
+    """Rewards or errors of 20 steps during which the server dies, and the next one before it is ready."""
+    state, _ = env.reset(options={"task_index": 2})
+    (first,) = servers(env)
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: not is_running(first), "the server is dead")
+
+    async def run() -> list[float | BaseException]:
+        steps = [asyncio.create_task(env.astep(state, Action("14"))) for _ in range(20)]
+        while not (starting := servers(env)):
+            await asyncio.sleep(0.005)
+        os.kill(starting[0], signal.SIGKILL)
+        ended = await asyncio.gather(*steps, return_exceptions=True)
+        return [each if isinstance(each, BaseException) else each.rewards.total for each in ended]
+
+    return asyncio.run(run())
 
 
 def test_a_step_that_kills_every_server_is_an_error_with_the_log():

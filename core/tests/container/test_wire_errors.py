@@ -64,9 +64,12 @@ def test_an_unknown_class_becomes_its_nearest_known_ancestor():
         {"message": "x", "type": "os.system", "ancestors": "LLEnvsError", "attributes": [1]},
         {"message": "x", "type": ["EpisodeOver"], "attributes": {"a": {"$nonsense": 1}}},
         {"message": "x", "type": "Exception", "ancestors": 7, "attributes": {"__class__": "int"}},
+        {"message": "x", "type": "EpisodeOver", "attributes": {"$tuple": [1]}},
+        {"message": "x", "type": "EpisodeOver", "attributes": {"$dict": [[1, 2]]}},
     ],
 )
 def test_hostile_servers(data):
     error = error_from_wire(data)
     assert isinstance(error, LLEnvsError)
     assert str(error)
+    assert all(isinstance(name, str) for name in vars(error))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from websockets.client import ClientProtocol
 from websockets.uri import parse_uri
 
-from llenvs.container.errors import ConnectionLost, RequestRefused, RequestTimedOut, error_from_wire
+from llenvs.container.errors import ConnectionLost, NotSent, RequestRefused, RequestTimedOut, error_from_wire
 from llenvs.container.frames import JsonFrames
 from llenvs.container.runtimes.endpoint import Endpoint
 from llenvs.core.errors import InvalidOption, LLEnvsError
@@ -87,7 +87,7 @@ class Channel(JsonFrames):
         if self._lost is None and not self._writable.is_set():
             await self._writable.wait()
         if self._lost is not None:
-            raise type(self._lost)(str(self._lost))
+            raise (NotSent if isinstance(self._lost, ConnectionLost) else type(self._lost))(str(self._lost))
         self._last_id = number = self._last_id + 1
         future: asyncio.Future[Any] = self.loop.create_future()
         self._pending[number] = future

@@ -18,6 +18,14 @@ class ConnectionLost(ContainerFailed):
     """The connection broke, or could not be made; the server may be gone."""
 
 
+class NotSent(ConnectionLost):
+    """The connection was gone before the request was sent, which therefore has no part in it."""
+
+
+class ServerKilled(ContainerFailed):
+    """A signal ended the server before it was ready; another attempt may go well."""
+
+
 class RequestRefused(ContainerFailed):
     """The server does not take the request: no JSON, unknown fields, too large, or without the right token."""
 
@@ -70,7 +78,8 @@ def error_from_wire(data: Any) -> LLEnvsError:
         attributes = decode(dict(data.get("attributes") or {}))
     except (EncodingFailed, TypeError, ValueError):
         attributes = {}
-    error.__dict__.update(attributes)
+    if isinstance(attributes, dict):  # what was an object may decode to anything
+        error.__dict__.update((name, value) for name, value in attributes.items() if isinstance(name, str))
     return error
 
 

@@ -13,19 +13,21 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from llenvs.container.channel import Channel
 from llenvs.container.config import ContainerConfig
-from llenvs.container.errors import ConnectionLost, ServerBusy
+from llenvs.container.errors import ConnectionLost, NotSent, ServerBusy, ServerKilled
 from llenvs.container.runtimes.endpoint import RunningServer, Runtime
 from llenvs.core.errors import ContainerFailed
 from llenvs.core.loop import PerLoop
 
 _ATTEMPTS = 6
 """A request whose server died so often is what kills it."""
+_MOST_ATTEMPTS = 60
+"""As often a request may find that the server it was meant for died before it was sent."""
 _RECONNECTS = 3
 """The failed attempt after which a server that seems alive is taken for dead."""
 _SLACK = 4
@@ -91,13 +93,30 @@ class _Link:
     async def _open(self) -> Channel:
         async with self._opening:
             if self._channel is None or not self._channel.is_open:
-                self._channel = await Channel.open(self._server.endpoint)
+                try:
+                    self._channel = await Channel.open(self._server.endpoint)
+                except ConnectionLost as error:
+                    raise NotSent(str(error)) from None
             return self._channel
 
     async def aclose(self) -> None:
         if self._channel is not None:
             self._channel.close()
             await asyncio.sleep(0)
+
+
+class _Wait:
+    """The one task of an event loop that waits for a server, on behalf of the thousands that may need it."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def task(self, wait: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+        """The task, begun now unless it is under way."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(wait())
+            self._task.add_done_callback(_heard)
+        return self._task
 
 
 class Replicas:
@@ -116,6 +135,7 @@ class Replicas:
         self._lock = threading.Lock()
         self._closed = False
         self._pid = os.getpid()
+        self._waits: PerLoop[_Wait] = PerLoop(_Wait)
         self._restarts: dict[int, deque[float]] = {}  # slot -> when its server was started again
         self._slots: list[Replica | Future[Replica]] = []
         self._slots = list(self._start_all())
@@ -153,7 +173,7 @@ class Replicas:
             ContainerFailed: the servers die faster than they may be started again.
             LLEnvsError: what the server answered.
         """
-        busy_wait, attempts = _BUSY_WAIT[0], 0
+        busy_wait, attempts, deaths = _BUSY_WAIT[0], 0, 0
         while True:
             replica = self._ready(holder) or await self._awaited(holder)
             text = fields if isinstance(fields, str) else fields(replica.number)
@@ -164,9 +184,10 @@ class Replicas:
                 busy_wait = min(2 * busy_wait, _BUSY_WAIT[1])
             except ConnectionLost as error:
                 attempts += 1
-                if attempts >= _ATTEMPTS:
+                deaths += not isinstance(error, NotSent)
+                if deaths >= _ATTEMPTS or attempts >= _MOST_ATTEMPTS:
                     raise ContainerFailed(
-                        f"the server died or hung up {attempts} times while it had this request ({error})",
+                        f"the server died or hung up {deaths} times while it had this request ({error})",
                         await asyncio.to_thread(replica.server.log_tail),
                     ) from None
                 if attempts < _RECONNECTS and await asyncio.to_thread(replica.server.is_alive):
@@ -196,16 +217,22 @@ class Replicas:
             replica = self._ready(holder)
             if replica is not None:
                 return replica
-            with self._lock:
-                starting = [slot for slot in self._slots if not isinstance(slot, Replica)]
-            if not starting:
-                continue
-            await asyncio.wait(
-                [asyncio.wrap_future(future) for future in starting], return_when=asyncio.FIRST_COMPLETED
-            )
-            failed = next((f for f in starting if f.done() and f.exception() is not None), None)
-            if failed is not None:
-                failed.result()
+            await asyncio.shield(self._waits.get().task(self._next_start))
+
+    async def _next_start(self) -> None:
+        """Wait until one of the servers that are being started is there.
+
+        Raises:
+            LLEnvsError: why one could not be started.
+        """
+        with self._lock:
+            starting = [slot for slot in self._slots if not isinstance(slot, Replica)]
+        if not starting:
+            return
+        await asyncio.wait([_awaitable(each) for each in starting], return_when=asyncio.FIRST_COMPLETED)
+        for future in starting:
+            if future.done() and (failure := future.exception()) is not None:
+                raise failure.with_traceback(None)  # of others that raised it before
 
     # -- restarts -----------------------------------------------------------------------------------------
 
@@ -215,23 +242,38 @@ class Replicas:
             if self._closed or replica not in self._slots:
                 return
             slot = self._slots.index(replica)
-            times = self._restarts.setdefault(slot, deque())
-            now = time.monotonic()
-            while times and now - times[0] > self._config.restart_window:
-                times.popleft()
-            if len(times) >= self._config.restarts:
-                raise ContainerFailed(
-                    f"a server died {len(times) + 1} times within {self._config.restart_window:g} s, "
-                    f"more often than restarts={self._config.restarts} allows ({error})",
-                    replica.server.log_tail(),
-                )
-            times.append(now)
+            self._count_restart(slot, error, replica.server)
             self._slots[slot] = _in_thread(lambda: self._restarted(slot, replica))
+
+    def _count_restart(self, slot: int, error: ContainerFailed, log: str | RunningServer) -> None:
+        """Note one more restart in `slot`, where `error` tells of a death, or raise if there were too many."""
+        times = self._restarts.setdefault(slot, deque())
+        now = time.monotonic()
+        while times and now - times[0] > self._config.restart_window:
+            times.popleft()
+        if len(times) >= self._config.restarts:
+            raise ContainerFailed(
+                f"a server died {len(times) + 1} times within {self._config.restart_window:g} s, "
+                f"more often than restarts={self._config.restarts} allows ({error})",
+                log if isinstance(log, str) else log.log_tail(),
+            )
+        times.append(now)
+
+    def _start_again(self, slot: int) -> Replica:
+        """`_start`, and once more when a server is killed before it is ready, as often as restarts allow."""
+        while True:
+            try:
+                return self._start()
+            except ServerKilled as error:
+                with self._lock:
+                    if self._closed:
+                        raise
+                    self._count_restart(slot, error, error.log_tail)
 
     def _restarted(self, slot: int, old: Replica) -> Replica:
         old.server.stop()
         try:
-            new = self._start()
+            new = self._start_again(slot)
         except BaseException:
             with self._lock:
                 self._slots[slot] = old  # its next request fails at once and starts another attempt
@@ -257,7 +299,7 @@ class Replicas:
                 await slot.aclose()
                 await asyncio.to_thread(slot.server.stop)
             else:
-                await asyncio.wait([asyncio.wrap_future(slot)])
+                await asyncio.wait([_awaitable(slot)])
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -265,6 +307,18 @@ class Replicas:
 
 def _load(replica: Replica) -> int:
     return replica.in_flight
+
+
+def _awaitable(start: Future[Replica]) -> asyncio.Future[Replica]:
+    """`start` for `asyncio.wait`, without a complaint in the log when nobody asks for its error."""
+    future = asyncio.wrap_future(start)
+    future.add_done_callback(_heard)
+    return future
+
+
+def _heard(done: asyncio.Future[Any]) -> None:
+    if not done.cancelled():
+        done.exception()
 
 
 def _in_thread(function: Callable[[], Replica]) -> Future[Replica]:

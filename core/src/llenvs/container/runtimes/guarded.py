@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llenvs.container.errors import error_from_wire
+from llenvs.container.errors import ServerKilled, error_from_wire
 from llenvs.container.runtimes import guardian
 from llenvs.container.runtimes.endpoint import RunningServer
 from llenvs.container.runtimes.run_directory import LABEL_VARIABLE, RunDirectory
@@ -25,6 +25,7 @@ GRACE = 8.0
 """Seconds that a server has between SIGTERM and SIGKILL; it gives answers 3 and its environment's close 3."""
 
 _TAIL_BYTES = 64 * 1024
+_KILLED = "killed by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +146,9 @@ class GuardedServer(RunningServer):
         if gave_up:
             return ContainerFailed(f"{what} was not ready within {timeout:g} s (start_timeout)", self.log_tail())
         self._await_end()
-        return ContainerFailed(
-            f"{what} ended before it was ready ({self._ended or 'it hung up'})", self.log_tail()
-        )
+        how = self._ended or "it hung up"
+        cls = ServerKilled if how.startswith(_KILLED) else ContainerFailed
+        return cls(f"{what} ended before it was ready ({how})", self.log_tail())
 
     def _await_end(self) -> None:
         """The ready pipe closes a moment before the guardian has reaped the server and says how it ended."""
@@ -222,7 +223,7 @@ def _is_readable(fd: int, timeout: float) -> bool:
 def _how_it_ended(status: int) -> str:
     number = -status if status < 0 else status - 128  # shells and containers report signals as 128 + number
     names = {each.value: each.name for each in signal.Signals}
-    return f"killed by {names[number]}" if number in names else f"exit status {status}"
+    return f"{_KILLED}{names[number]}" if number in names else f"exit status {status}"
 
 
 def _tail(log: Path) -> str:
