@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from probing import behind, config, here
+from probing import behind, config, here, serving
 
 from llenvs import Action, State
 from llenvs.container.errors import StateRefused
@@ -52,6 +52,21 @@ def test_an_episode_with_sealed_states():
                 env.step(state, Action("5"))
         with behind(config(seal=True)) as other, pytest.raises(StateRefused, match="another key"):
             other.step(copy, Action("5"))
+
+
+def test_a_server_of_someone_else_that_does_not_seal_is_refused(tmp_path):
+    with (
+        serving() as server,
+        pytest.raises(InvalidOption, match="probe/probe does not seal; start it with --seal-key-file"),
+    ):
+        behind(config(runtime="url", url=server.address, env={}, seal=True))
+    with (
+        serving("--seal-key-file", str(tmp_path / "key")) as server,
+        behind(config(runtime="url", url=server.address, env={}, seal=True)) as env,
+    ):
+        state, _ = env.reset(options={"task_index": 2})
+        assert isinstance(state.hidden, SealedHidden)
+        assert env.step(state, Action("14")).terminated
 
 
 def test_states_outlive_a_restart():

@@ -10,6 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 RuntimeName = Literal["process", "venv", "docker", "url"]
 
+_RUNTIMES_OF = {
+    "url": ("url",),
+    "python": ("venv",),
+    "packages": ("venv",),
+    **dict.fromkeys(("image", "engine", "limits", "network", "volumes", "port"), ("docker",)),
+    **dict.fromkeys(("env", "log_dir"), ("process", "venv", "docker")),
+}
+"""The fields that mean something to some runtimes alone."""
+
 
 class ResourceLimits(BaseModel):
     """Limits of a docker container.
@@ -30,6 +39,8 @@ class ResourceLimits(BaseModel):
 class ContainerConfig(BaseModel):
     """Where and how an environment runs when it does not run in this process.
 
+    A field that the runtime has no use for is refused: who gives it expects something of it.
+
     Attributes:
         runtime: "process" (a child with this interpreter), "venv" (an environment of its own, made by uv),
             "docker" (a container), "url" (a server that someone else started).
@@ -42,14 +53,15 @@ class ContainerConfig(BaseModel):
         limits: for "docker".
         network: for "docker": "none" or a network of the engine.
         volumes: for "docker": host path -> container path, read-only unless the latter ends in ":rw".
-        env: environment variables of the server.
+        env: environment variables of the server; not for "url".
         python: for "venv": the Python version to use instead of the one that the package's metadata asks for.
         packages: for "venv": extra requirements to install, e.g. ``["reasoning-gym==0.1.23"]`` (they override).
-        seal: hidden state leaves the server encrypted only.
+        seal: hidden state leaves the server encrypted only; for "url": a server that does not seal is refused.
         start_timeout: seconds until the server must be ready.
         request_timeout: seconds for one request; None for no limit.
         max_in_flight: most requests a client sends to one server at once.
         restarts: how often a dead server is started again within `restart_window` seconds before giving up.
+        log_dir: where the logs of servers stay; None: with the server, and gone when it is. Not for "url".
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,7 +89,15 @@ class ContainerConfig(BaseModel):
 
     def model_post_init(self, context: Any) -> None:
         """Cross checks."""
-        if (self.runtime == "url") != (self.url is not None):
-            raise ValueError("url goes with runtime 'url', and only with it")
+        for name, runtimes in _RUNTIMES_OF.items():
+            if self.runtime not in runtimes and getattr(self, name) != type(self).model_fields[name].get_default(
+                call_default_factory=True
+            ):
+                needed = " or ".join(repr(each) for each in runtimes)
+                raise ValueError(f"{name} goes with runtime {needed}, and means nothing to {self.runtime!r}")
+        if self.runtime == "url" and self.url is None:
+            raise ValueError("runtime 'url' needs url")
         if self.runtime == "docker" and not self.image:
             raise ValueError("runtime 'docker' needs image")
+        if self.port is not None and self.replicas > 1:
+            raise ValueError(f"port is for one server, and replicas={self.replicas} are more")

@@ -50,6 +50,10 @@ def create_container_environment(
     try:
         env = run_sync(ContainerEnvironment.connect(replicas, reward_functions=rewards))
         _check_served(env, environment)
+        if config.seal and not env.is_sealed:
+            raise InvalidOption(
+                "container.seal", True, f"the server of {env.spec.id} does not seal; start it with --seal-key-file"
+            )
     except BaseException:
         run_sync(replicas.aclose())
         raise

@@ -62,7 +62,8 @@ def option_error(error: ValidationError, model: type[BaseModel], where: str = ""
         return UnknownOption(str(problem["loc"][-1]), valid, f"options of {where}" if where else "")
     context = problem.get("ctx", {})
     valid_text = str(context.get("expected", ""))
-    message = problem["msg"][0].lower() + problem["msg"][1:]
+    message = problem["msg"].removeprefix("Value error, ")  # which pydantic puts before the words of our checks
+    message = message[:1].lower() + message[1:]
     field = f"{where}: {path}" if where and path else path or where
     if problem["type"] == "missing":
         return InvalidOption(field, None, "is needed")
