@@ -24,6 +24,7 @@ def test_health_and_description(server):
     assert status == 200
     assert decode(spec["spec"]) == here().spec
     assert spec["num_tasks"] == 5
+    assert server.ask("GET", "/length") == (200, {"length": 5})
     assert server.ask("GET", "/tools")[1]["tools"][0]["name"] == "say"
 
 

@@ -62,6 +62,12 @@ def build_app(
     async def _describe() -> Response:
         return _json(await dispatcher.answer("describe", {}))
 
+    async def length(request: Request) -> Response:
+        return await _answered(lambda: _length())
+
+    async def _length() -> Response:
+        return JSONResponse({"length": json.loads(await dispatcher.answer("describe", {}))["num_tasks"]})
+
     async def tools(request: Request) -> Response:
         return await _answered(lambda: _tools())
 
@@ -102,6 +108,7 @@ def build_app(
             Route("/metrics", metrics),
             Route("/openapi.json", openapi),
             Route("/spec", spec),
+            Route("/length", length),
             Route("/tools", tools),
             Route("/tasks", tasks),
             *(
