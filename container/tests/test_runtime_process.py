@@ -198,7 +198,8 @@ def test_a_forked_child_does_not_end_the_server_of_its_parent(place):
 
 
 PARENT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits that it is ignored
 from llenvs.container import ContainerConfig, create_container_environment
 env = create_container_environment(
     {"name": "life", "adapter": "toy_life", "daemons": 2},
