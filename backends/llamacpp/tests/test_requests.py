@@ -159,6 +159,10 @@ def test_options_are_checked() -> None:
             LlamaCppBackend(timeout=timeout)
     with pytest.raises(InvalidOption, match="sampling: must be a mapping"):
         LlamaCppBackend(sampling="greedy")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="engine: must be a mapping"):
+        LlamaCppBackend(engine=[1])  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="chat_template: must be a text"):
+        LlamaCppBackend(chat_template=5)  # type: ignore[arg-type]
 
 
 def test_engine_parameters(model_path: Path) -> None:

@@ -339,6 +339,11 @@ def test_options_are_checked() -> None:
         OpenAIBackend("m", base_url=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="timeout: must be a positive number"):
         OpenAIBackend("m", timeout=-3)
+    with pytest.raises(InvalidOption, match=r"headers\.X-Number: must be a text"):
+        OpenAIBackend("m", headers={"X-Number": 5})  # type: ignore[dict-item]
+    with pytest.raises(InvalidOption, match="not iterable") as caught:
+        make_backend("openai", model="m", api_key="sk-secret", custom_tools=5)
+    assert "sk-secret" not in str(caught.value)
     with pytest.raises(InvalidOption, match="retry: must be a mapping"):
         OpenAIBackend("m", retry="often")  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="max_completion_tokens, max_tokens"):

@@ -219,3 +219,9 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("options", [{"fallback_models": "qwen/qwen3-32b"}, {"reasoning": "high"}])
+def test_options_of_another_kind(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        OpenRouterBackend("m", provider={"only": ["p"]}, **options)

@@ -35,7 +35,16 @@ def test_by_name() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"n_ctx": 0}, {"max_batch": True}, {"threads": -1}, {"dtype": "float8"}, {"linger": -1.0}],
+    [
+        {"n_ctx": 0},
+        {"max_batch": True},
+        {"threads": -1},
+        {"dtype": "float8"},
+        {"linger": -1.0},
+        {"linger": "x"},
+        {"model_options": "x"},
+        {"chat_template": 5},
+    ],
 )
 def test_options_are_checked(options: dict[str, object]) -> None:
     with pytest.raises(InvalidOption, match=next(iter(options))):

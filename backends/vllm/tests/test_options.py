@@ -37,7 +37,10 @@ def test_by_name() -> None:
         make_backend("vllm")
 
 
-@pytest.mark.parametrize("options", [{"n_ctx": 0}, {"max_concurrency": True}, {"dtype": "float8"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"n_ctx": 0}, {"max_concurrency": True}, {"dtype": "float8"}, {"engine": "x"}, {"template_options": "x"}],
+)
 def test_options_are_checked(options: dict[str, object]) -> None:
     with pytest.raises(InvalidOption, match=next(iter(options))):
         VLLMBackend("org/model", **options)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation, Usage
 from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ModelNotFound, ProviderFailed
+from llenvs.inference.option_checks import check_mappings
 from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
@@ -93,6 +94,7 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             raise InvalidOption("max_tokens", max_tokens, "must be a whole number of at least 1")
         if api_version is not None and not _DATE.fullmatch(str(api_version)):
             raise InvalidOption("api_version", api_version, "must be a date such as 2023-06-01")
+        check_mappings(thinking=thinking)
         self._max_tokens = max_tokens
         self._api_version = api_version
         self._thinking = dict(thinking) if thinking is not None else None

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
-from llenvs.inference.backend import Backend, check_timeout
+from llenvs.inference.backend import Backend
 from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.model_file import DEFAULT_MODEL, named_model
 from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import PerLoop, run_sync
+from llenvs.inference.option_checks import check_mappings, check_texts, check_timeout
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
@@ -142,6 +143,8 @@ class LlamaCppBackend(Backend):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
         check_timeout(timeout)
+        check_texts(chat_template=chat_template)
+        check_mappings(engine=engine)
         named = named_model(model)
         concurrency = max_concurrency or 2 * slots
         super().__init__(named.stem if named else Path(DEFAULT_MODEL.filename).stem, max_concurrency=concurrency)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llenvs.core.errors import nearest
+from llenvs.core.errors import InvalidOption, nearest
 from llenvs.core.generation import Generation
 from llenvs.core.message import ChatMessage
 from llenvs.inference.errors import BackendError, ContentFiltered, ModelNotFound
+from llenvs.inference.option_checks import check_mappings
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
@@ -79,6 +80,9 @@ class OpenRouterBackend(OpenAIBackend):
         budget: Budget | Mapping[str, Any] | None = None,
         cache: GenerationCache | str | os.PathLike[str] | None = None,
     ) -> None:
+        check_mappings(reasoning=reasoning)
+        if isinstance(fallback_models, str):
+            raise InvalidOption("fallback_models", fallback_models, "must be a list of models")
         self._routing = routing(provider)
         self._fallback_models = list(fallback_models)
         self._reasoning = dict(reasoning or {})

@@ -28,6 +28,7 @@ from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import run_sync
+from llenvs.inference.option_checks import check_mappings, check_texts
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
@@ -132,9 +133,11 @@ class HuggingFaceBackend(Backend):
         }.items():
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
+        check_texts(chat_template=chat_template, device=device)
+        check_mappings(template_options=template_options, model_options=model_options)
         if dtype is not None and dtype not in DTYPES:
             raise InvalidOption("dtype", dtype, "no such type", valid=", ".join(DTYPES))
-        if linger < 0:
+        if isinstance(linger, bool) or not isinstance(linger, int | float) or not linger >= 0:
             raise InvalidOption("linger", linger, "must be seconds, at least 0")
         super().__init__(model_label(model), max_concurrency=max_concurrency or 4 * max_batch)
         self._named = model

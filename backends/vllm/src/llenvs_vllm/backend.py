@@ -31,6 +31,7 @@ from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import run_sync
+from llenvs.inference.option_checks import check_mappings, check_texts
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
@@ -103,6 +104,8 @@ class VLLMBackend(Backend):
         for option, value in {"n_ctx": n_ctx, "max_concurrency": max_concurrency}.items():
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidOption(option, value, "must be a whole number of at least 1")
+        check_texts(chat_template=chat_template)
+        check_mappings(template_options=template_options, engine=engine)
         if not isinstance(model, str | os.PathLike) or not str(model):
             raise InvalidOption("model", model, "must be a folder or a name on the Hugging Face hub")
         if dtype not in DTYPES:

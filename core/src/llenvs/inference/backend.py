@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from llenvs.inference.cache import GenerationCache
 
 
-def check_timeout(timeout: object) -> None:
-    """Refuse what is no limit of time.
-
-    Raises:
-        InvalidOption: `timeout` is neither None nor a positive number of seconds.
-    """
-    # (written so that NaN is refused too)
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0
-    ):
-        raise InvalidOption("timeout", timeout, "must be a positive number of seconds, or null for no limit")
-
-
 class Backend(ABC):
     """A way to a model.
 

@@ -18,9 +18,10 @@ from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import Generation
 from llenvs.core.options import parse_options
 from llenvs.inference.answer_types import check_types
-from llenvs.inference.backend import Backend, check_timeout
+from llenvs.inference.backend import Backend
 from llenvs.inference.errors import AuthenticationFailed, BadRequest, ProviderFailed
 from llenvs.inference.loop import PerLoop
+from llenvs.inference.option_checks import check_texts, check_timeout
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
@@ -85,12 +86,14 @@ class RemoteBackend(Backend, Generic[ClientT]):
         if base_url is not None and not isinstance(base_url, str):
             raise InvalidOption("base_url", base_url, "must be a URL such as http://127.0.0.1:8000/v1")
         check_timeout(timeout)
+        check_texts(api_key=api_key)
         for name, value in {
             "retry": retry, "headers": headers, "extra_body": extra_body, "sampling": sampling,
             "capabilities": capabilities,
         }.items():  # fmt: skip
             if not isinstance(value, Mapping | RetryPolicy | SamplingParams | None):
                 raise InvalidOption(name, value, "must be a mapping")
+        check_texts(**{f"headers.{header}": value for header, value in (headers or {}).items()})
         super().__init__(model, max_concurrency=max_concurrency)
         self.base_url = (base_url or os.environ.get(self.url_variable) or self.default_url).rstrip("/")
         if urlsplit(self.base_url).scheme not in ("http", "https"):

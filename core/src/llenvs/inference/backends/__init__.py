@@ -110,4 +110,4 @@ def make_backend(name: str, **options: Any) -> Backend:
     except LLEnvsError:
         raise
     except (TypeError, ValueError) as error:
-        raise InvalidOption("model", options, str(error)) from None
+        raise InvalidOption("model", sorted(options), str(error)) from None  # not the values: one may be a key
