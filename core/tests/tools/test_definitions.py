@@ -240,7 +240,17 @@ def undefined(a: int, b: Missing) -> None:  # type: ignore[name-defined]  # noqa
     pass
 
 
-@pytest.mark.parametrize("function", [untyped, opaque, function_argument, stars, double_stars, undefined])
+class Failing(BaseModel):
+    @classmethod
+    def __get_pydantic_json_schema__(cls, *_: Any) -> Any:
+        raise RuntimeError("no schema today")
+
+
+def failing(a: int, b: Failing) -> None:
+    pass
+
+
+@pytest.mark.parametrize("function", [untyped, opaque, function_argument, stars, double_stars, undefined, failing])
 def test_what_cannot_be_described_names_the_parameter(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolNotDescribable, match=f"parameter 'b' of tool '{function.__name__}'") as caught:
         ToolDefinition.from_callable(function)

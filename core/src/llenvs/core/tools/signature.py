@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
@@ -183,8 +182,8 @@ def _hint(parameter: inspect.Parameter, hints: Mapping[str, Any], tool: str) -> 
     hint = hints[parameter.name]
     try:
         TypeAdapter(hint).json_schema()
-    except (PydanticUserError, TypeError) as error:
-        said = str(error).splitlines()[0].split(". Set `arbitrary")[0]
+    except Exception as error:  # noqa: BLE001 - a type may make its own schema, and fail at it as it likes
+        said = (str(error) or type(error).__name__).splitlines()[0].split(". Set `arbitrary")[0]
         raise ToolNotDescribable(
             tool, parameter.name, f"no JSON can stand for its type {hint!r} ({said})"
         ) from None
