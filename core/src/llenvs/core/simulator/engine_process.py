@@ -94,7 +94,8 @@ class EngineProcess:
         """The engine's answer.
 
         Args:
-            header, payload: JSON data and raw bytes for the engine.
+            header: JSON data for the engine.
+            payload: raw bytes for the engine.
             limit: seconds; a child that takes longer is killed.
             doing: what is being done, for the error.
 
