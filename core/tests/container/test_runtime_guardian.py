@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +89,13 @@ def test_a_command_that_does_not_exist_is_said():
     assert not directory.path.exists()
 
 
+def test_a_log_that_cannot_be_written_is_said_at_once():
+    directory = RunDirectory()
+    launch = Launch(["true"], dict(os.environ), "the server", directory.path / "gone" / "log")
+    with pytest.raises(ContainerFailed, match="No such file or directory"):
+        GuardedServer(directory, launch).wait_until_ready(20.0)
+
+
 def test_a_server_that_ignores_sigterm_is_killed(monkeypatch, place):
     monkeypatch.setattr("llenvs.container.runtimes.guarded.GRACE", 0.3)
     server = start(f"trap '' TERM; {READY} while true; do sleep 1; done")
@@ -145,6 +153,24 @@ def test_a_directory_is_live_as_long_as_somebody_holds_its_lock():
     assert not directory.path.exists()
     following.remove()
     assert not following.path.exists()
+
+
+def test_directories_made_at_once_do_not_sweep_one_another(place):
+    vanished = []
+
+    def make_some() -> None:
+        for _ in range(100):
+            directory = RunDirectory()
+            if not all(directory.path.exists() for _ in range(3)):
+                vanished.append(directory.path)
+            directory.remove()
+
+    makers = [threading.Thread(target=make_some) for _ in range(8)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert vanished == []
 
 
 def test_a_directory_that_is_just_being_made_is_live(place):

@@ -120,10 +120,12 @@ def _watch(
 
 
 def _start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
-    log = None if spec.get("log") is None else os.open(spec["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = None
     parent_pid = str(os.getpid())
     pass_fds = spec.get("pass_fds", [])
     try:
+        if spec.get("log") is not None:
+            log = os.open(spec["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         return subprocess.Popen(
             [part.replace("{guardian}", parent_pid) for part in spec["command"]],
             stdin=subprocess.PIPE if spec.get("keep_stdin") else subprocess.DEVNULL,

@@ -23,8 +23,10 @@ LABEL_VARIABLE = "LLENVS_RUN"
 """Environment variable of every process that we start: the path of its run directory."""
 
 _LOCK = "lock"
+_UNBORN = ".new-"
+"""Prefix of directories that are being made."""
 _NEWBORN = 60.0
-"""Seconds in which a directory without a lock file is being made, not leaked."""
+"""Seconds in which a directory that is not complete is being made, not leaked."""
 
 
 class RunDirectory:
@@ -40,9 +42,12 @@ class RunDirectory:
         root = _own_root()
         _sweep(root)
         self.path = root / secrets.token_hex(6)
-        self.path.mkdir(mode=0o700)
-        self.lock_fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Made and locked under another name: between the two steps it would look leaked to others who sweep.
+        unborn = self.path.with_name(_UNBORN + self.path.name)
+        unborn.mkdir(mode=0o700)
+        self.lock_fd = os.open(unborn / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         _try_lock(self.lock_fd)
+        unborn.rename(self.path)
 
     def write_secret(self, name: str, content: bytes, mode: int = 0o600) -> Path:
         """Write a file that only the owner can read (with another `mode`: that whoever reaches it can)."""
@@ -76,6 +81,8 @@ def leaked_directories() -> list[Path]:
 
 def is_live(path: Path) -> bool:
     """Whether `path` is a run directory whose owner or guardian lives."""
+    if path.name.startswith(_UNBORN) and _is_newborn(path):
+        return True
     try:
         fd = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
