@@ -35,6 +35,8 @@ def _blocks(language: str) -> list[tuple[str, str]]:
 PYTHON = _blocks("python")
 ENGINES = {"llenvs_transformers": "torch", "llenvs_vllm": "vllm"}
 """Backends whose engine is too large for every environment: module -> engine. Their own tests run these."""
+KEY = re.compile(r"# the key is in (\w+)")
+"""How a snippet says that it asks a service for money."""
 COMMANDS = [
     (where, line.strip())
     for where, block in _blocks("bash")
@@ -65,6 +67,11 @@ def test_python_snippet(where: str, code: str, checkout: Path) -> None:
     for module, engine in ENGINES.items():
         if module in code and importlib.util.find_spec(engine) is None:
             pytest.skip(f"{engine} is not installed")
+    key = KEY.search(code)
+    if key is not None and key[1] not in os.environ:
+        pytest.skip(f"asks a service, and {key[1]} is not set")
+    if 'runtime="docker"' in code and "LLENVS_REQUIRE_ENGINE" not in os.environ:
+        pytest.skip("needs a container engine and its image; container/images/with_engine.sh brings both")
     done = _run([sys.executable, "-W", "error::SyntaxWarning", "-c", code], checkout)
     assert done.returncode == 0, f"{where}\n{done.stdout}\n{done.stderr}"
 
