@@ -288,4 +288,4 @@ for number, line in enumerate(sys.stdin):
 
 def test_a_server_whose_list_of_tools_has_no_end() -> None:
     with pytest.raises(ToolServerFailed, match="did not list its tools: timed out"):
-        MCPToolExecutor(StdioServer((sys.executable, "-c", ENDLESS_SERVER)), connect_timeout=2.0)
+        MCPToolExecutor(StdioServer((sys.executable, "-c", ENDLESS_SERVER)), connect_timeout=10.0)
