@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llenvs.core.errors import InvalidOption, nearest
+from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation, Usage
 from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ModelNotFound, ProviderFailed
 from llenvs.inference.option_checks import check_mappings
@@ -146,11 +146,7 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
                 return  # a server without a list of models
             raise failure from error
-        if known and self.model not in known:
-            close = nearest(self.model, known) or known[:8]
-            raise ModelNotFound(
-                self.name, f"{self.base_url} has no model {self.model!r}; it has {', '.join(close)}"
-            )
+        self._require_listed(known)
 
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""

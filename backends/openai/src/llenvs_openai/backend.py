@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from llenvs.core.errors import InvalidOption, nearest
+from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
 from llenvs.inference.errors import (
     AuthenticationFailed,
@@ -148,11 +148,7 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             if not self._is_openai and isinstance(failure, ModelNotFound | BadRequest):
                 return  # a server without a list of models
             raise failure from error
-        if known and self.model not in known:
-            close = nearest(self.model, known) or known[:8]
-            raise ModelNotFound(
-                self.name, f"{self.base_url} has no model {self.model!r}; it has {', '.join(close)}"
-            )
+        self._require_listed(known)
 
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from llenvs.core.encoding import canonical
-from llenvs.core.errors import InvalidOption, LLEnvsError
+from llenvs.core.errors import InvalidOption, LLEnvsError, nearest
 from llenvs.core.generation import Generation
 from llenvs.core.options import parse_options
 from llenvs.inference.answer_types import check_types
 from llenvs.inference.backend import Backend
-from llenvs.inference.errors import AuthenticationFailed, BadRequest, ProviderFailed
+from llenvs.inference.errors import AuthenticationFailed, BadRequest, ModelNotFound, ProviderFailed
 from llenvs.inference.loop import PerLoop
 from llenvs.inference.option_checks import check_texts, check_timeout
 from llenvs.inference.request import Capabilities, GenerationRequest
@@ -159,6 +159,14 @@ class RemoteBackend(Backend, Generic[ClientT]):
     async def aclose(self) -> None:
         """Close the connections. A later request opens new ones."""
         await self._clients.aclose(self._close_client)
+
+    def _require_listed(self, known: Sequence[str]) -> None:
+        """Raise `ModelNotFound`, with the nearest names, unless the server lists our model or lists nothing."""
+        if known and self.model not in known:
+            close = nearest(self.model, known) or known[:8]
+            raise ModelNotFound(
+                self.name, f"{self.base_url} has no model {self.model!r}; it has {', '.join(close)}"
+            )
 
     def _key(self) -> str:
         """The API key.
