@@ -202,7 +202,8 @@ class _Session:
 
     def failed(self, what: str, error: BaseException) -> ToolServerFailed:
         """The error to raise after `end`, with what the server wrote to its standard error."""
-        cause = _root(self._ending() or error)
+        # when our own limit passed, that is the cause; what the forced end then raised is not
+        cause = error if isinstance(error, TimeoutError) else _root(self._ending() or error)
         said = "timed out" if isinstance(cause, TimeoutError) else str(cause) or type(cause).__name__
         return ToolServerFailed(f"the tool server {self._server} {what}: {said}" + self._tail)
 
