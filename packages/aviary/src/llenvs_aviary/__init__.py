@@ -1,0 +1,1 @@
+"""LLEnvs adapter for aviary. Importing it does not import the upstream."""
