@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from llenvs import Action, State
-from llenvs.core.encoding import dumps
-from llenvs.testing import check_environment
-from llenvs.testing.second_process import replayed
-from llenvs.testing.subject import Subject
+from llenvs.testing import check_environment, check_walk_in_second_process
 
 COMMANDS = ["open mailbox", "take leaflet", "north", "east", "south", "west", "up", "take all", "look", "wait"]
 
@@ -33,11 +30,4 @@ def test_all_games(games: str) -> None:
 
 
 def test_a_walk_branches_in_a_second_process(games: str) -> None:
-    import llenvs
-
-    address, options = "jericho/zork1-r119", {"games_dir": games}
-    subject = Subject(lambda: llenvs.make(address, **options), _policy, address, options, max_steps=50)
-    steps = random.Random(1).sample(subject.steps, 10)
-    _, results = replayed(subject, steps)
-    assert results == [dumps(step.result) for step in steps]
-    subject.environment.close()
+    check_walk_in_second_process("jericho/zork1-r119", {"games_dir": games}, _policy)

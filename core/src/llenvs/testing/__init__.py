@@ -17,6 +17,7 @@ Anywhere else, as a function that needs no pytest::
 from llenvs.testing.conformance import EnvironmentConformance, check_environment
 from llenvs.testing.report import ConformanceFailed, Outcome, Report
 from llenvs.testing.secrecy import no_secrets
+from llenvs.testing.walks import check_walk, check_walk_in_second_process
 
 __all__ = [
     "ConformanceFailed",
@@ -24,5 +25,7 @@ __all__ = [
     "Outcome",
     "Report",
     "check_environment",
+    "check_walk",
+    "check_walk_in_second_process",
     "no_secrets",
 ]

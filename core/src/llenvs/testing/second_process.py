@@ -20,7 +20,7 @@ from llenvs.core.encoding import dumps, loads
 from llenvs.core.environment import Environment
 from llenvs.core.errors import LLEnvsError
 from llenvs.core.state import State
-from llenvs.testing.subject import Step, Subject
+from llenvs.testing.subject import Step, Subject, Walk
 
 _TIMEOUT = 300.0  # seconds; an upstream may take long to import
 
@@ -29,13 +29,15 @@ class SecondProcessFailed(LLEnvsError):
     """The second process died; the message holds the end of what it said."""
 
 
-def replayed(subject: Subject, steps: Sequence[Step]) -> tuple[list[str], list[str]]:
-    """JSON of the first states of all walks and of the results of `steps`, as a second process has them."""
+def replayed(
+    subject: Subject, steps: Sequence[Step], walks: Sequence[Walk] | None = None
+) -> tuple[list[str], list[str]]:
+    """JSON of the first states of `walks` (None: the subject's) and of the results of `steps`, made elsewhere."""
     job = {
         "factory": subject.importable,
         "address": subject.address,
         "options": dumps(dict(subject.options or {})),
-        "starts": [[walk.task_index, walk.seed] for walk in subject.walks],
+        "starts": [[walk.task_index, walk.seed] for walk in (subject.walks if walks is None else walks)],
         "steps": [[step.state.to_json(), dumps(step.action)] for step in steps],
     }
     environment = dict(os.environ)
