@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
-import resource
-import statistics
 import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jericho
+from measure import kept, least, print_forward, timed, us, walked
 
 import llenvs
 from llenvs import Action, EnvironmentSpec, Observation, State
-from llenvs.core.encoding import dumps
 from llenvs.core.simulator import CacheLimits, Frame, Simulator, SimulatorEnvironment, Snapshots
 
 GAMES = os.environ.get("LLENVS_JERICHO_GAMES") or str(Path(__file__).parents[2] / "shared" / "data" / "jericho")
@@ -60,7 +56,7 @@ def main() -> None:
     walkthrough(env)
     forward(env, rounds)
     branches(env, rounds)
-    kept(env, episodes)
+    kept(env, lambda state, rng: Action(rng.choice(WALKED)), episodes=episodes)
     env.close()
     bare(rounds)
 
@@ -84,19 +80,8 @@ def forward(env: Any, rounds: int) -> None:
     for _ in range(rounds):
         upstream.reset()
         alone.append([timed(lambda a=a: upstream.step(a.text)) for a in actions])
-        state, _ = env.reset(seed=12)
-        times = []
-        for action in actions:
-            began = time.perf_counter()
-            result = env.step(state, action)
-            times.append(time.perf_counter() - began)
-            state = result.next_state
-        ours.append(times)
-    a, b = least(alone), least(ours)
-    print(
-        f"forward       upstream {a:6.0f} us   ours {b:6.0f} us   overhead {b - a:6.0f} us a step   "
-        f"(plain medians {median(alone):.0f} and {median(ours):.0f})"
-    )
+        ours.append(walked(env, actions, seed=12))
+    print_forward(alone, ours)
 
 
 def branches(env: Any, rounds: int) -> None:
@@ -132,34 +117,6 @@ def branches(env: Any, rounds: int) -> None:
         f"branch at 40  ours {us(ours)}   from JSON {us(from_json)}   upstream's snapshot {us(native)}   "
         f"replay from the start {us(replay)}   state as JSON {len(text):,} bytes"
     )
-
-
-def kept(env: Any, episodes: int) -> None:
-    rng, before = random.Random(0), resident()
-    taken = []
-    for episode in range(episodes):
-        state, _ = env.reset(seed=episode + 1)
-        for _ in range(100):
-            action = Action(rng.choice(WALKED))
-            result = env.step(state, action)
-            taken.append((state, action, result))
-            if result.done:
-                state, _ = env.reset(seed=episode + 10_001)
-            else:
-                state = result.next_state
-    grown = resident() - before
-    chosen = rng.sample(taken, min(500, len(taken)))
-    began = time.perf_counter()
-    right = sum(dumps(env.step(s, a)) == dumps(r) for s, a, r in chosen)
-    seconds = time.perf_counter() - began
-    snapshots = sum(len(s.hidden["snapshot"]) for s, _, _ in taken)
-    print(
-        f"kept          {len(taken):,} states of {episodes} episodes: {snapshots / 2**20:.1f} MiB of snapshots, "
-        f"the process grew by {grown / 2**20:.0f} MiB; {right} of {len(chosen)} step to the recorded result, "
-        f"{seconds / len(chosen) * 1e6:.0f} us each with the comparison"
-    )
-    print(f"              {env.stats}")
-    assert right == len(chosen)
 
 
 class Counter(Simulator):
@@ -211,32 +168,6 @@ def bare(rounds: int) -> None:
             f"branch at 40 {us(branch)}   {env.stats}"
         )
         env.close()
-
-
-def timed(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
-def least(rounds: list[list[float]]) -> float:
-    return statistics.median(min(times) for times in zip(*rounds, strict=True)) * 1e6
-
-
-def median(rounds: list[list[float]]) -> float:
-    return statistics.median(t for times in rounds for t in times) * 1e6
-
-
-def us(times: list[float]) -> str:
-    return f"{statistics.median(times) * 1e6:.0f} us"
-
-
-def resident() -> int:
-    """Bytes of memory of this process; the greatest so far where the system does not tell the present."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":
