@@ -97,7 +97,7 @@ def kept(
     seconds = time.perf_counter() - began
     size = statistics.median(len(s.to_json()) for s, _, _ in chosen)
     print(
-        f"kept          {len(taken):,} states of {episodes} episodes: the process grew by {grown / 2**20:.0f} MiB, "
+        f"kept          {len(taken):,} states, {episodes} episodes: the process grew by {grown / 2**20:.0f} MiB; "
         f"a state is {size:,.0f} bytes of JSON; {right} of {len(chosen)} step to the recorded result, "
         f"{seconds / len(chosen) * 1e6:.0f} us each with the comparison"
     )
