@@ -21,7 +21,18 @@ from llenvs.core.options import parse_options
 
 ENTRY_POINT_GROUP = "llenvs.adapters"
 
-CATALOGUE: dict[str, str] = {"jericho": "jericho", "reasoning_gym": "reasoning-gym"}
+CATALOGUE: dict[str, str] = {
+    "alfworld": "alfworld",
+    "aviary": "aviary",
+    "craftax": "craftax",
+    "gem": "gem",
+    "huggingface": "huggingface",
+    "jericho": "jericho",
+    "reasoning_gym": "reasoning-gym",
+    "tau": "tau",
+    "verifiers": "verifiers",
+    "verifiers_v1": "verifiers-v1",
+}
 """Adapters of this project: name -> extra of the distribution ``llenvs`` that installs it."""
 
 
