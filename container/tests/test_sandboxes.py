@@ -186,6 +186,12 @@ def test_plan_holds_the_server_and_the_adapter_from_where_they_are_installed():
     assert plan.overrides == ["reasoning-gym==0.1.23"]
 
 
+def test_plan_holds_the_extras_that_the_adapters_extra_of_llenvs_asks_for():
+    assert plan_sandbox("huggingface").parts[-1].extras == ("math",)
+    assert "llenvs-aviary[gsm8k,hotpotqa]" in str(plan_sandbox("aviary").parts[-1])
+    assert plan_sandbox("aviary").parts[-1].arguments[-1].endswith("aviary[gsm8k,hotpotqa]")
+
+
 def test_name_of_a_plan_changes_with_what_is_in_it_and_with_nothing_else():
     plan = plan_sandbox("reasoning_gym")
     assert plan.name.startswith("reasoning_gym-")

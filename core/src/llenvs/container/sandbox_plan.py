@@ -32,19 +32,23 @@ class Part:
         name: of the distribution.
         folder: its source folder, installed editable; None for a release.
         requirement: what to install when there is no folder, e.g. ``llenvs-core==0.1.0``.
+        extras: of the folder's project.
     """
 
     name: str
     folder: Path | None
     requirement: str
+    extras: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> list[str]:
         """What ``uv pip install`` is given for it."""
-        return [self.requirement] if self.folder is None else ["--editable", str(self.folder)]
+        if self.folder is None:
+            return [self.requirement]
+        return ["--editable", f"{self.folder}{_bracketed(self.extras)}"]
 
     def __str__(self) -> str:
-        return self.requirement if self.folder is None else f"{self.name} (editable)"
+        return self.requirement if self.folder is None else f"{self.name}{_bracketed(self.extras)} (editable)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,8 @@ def _digest(parts: Sequence[Part], packages: Sequence[str], python: str | None, 
 def _adapter_part(adapter: str, workspace: Path | None) -> Part:
     if adapter in CATALOGUE:
         extra = CATALOGUE[adapter]
-        return _part(f"llenvs-{extra}", workspace, f"packages/{extra}")
+        name = f"llenvs-{extra}"
+        return _part(name, workspace, f"packages/{extra}", _extras_of(name, extra, workspace))
     for point in entry_points(group=ENTRY_POINT_GROUP):
         if point.name.replace("-", "_") == adapter and point.dist is not None:
             return _part(point.dist.name, workspace, "")
@@ -125,13 +130,34 @@ def _adapter_part(adapter: str, workspace: Path | None) -> Part:
     raise UnknownAdapter(adapter, known, "list them with: llenvs list")
 
 
-def _part(name: str, workspace: Path | None, member: str) -> Part:
+def _extras_of(name: str, extra: str, workspace: Path | None) -> tuple[str, ...]:
+    """The extras of the distribution `name` that ``llenvs[extra]`` asks for: what a user gets, a sandbox gets."""
+    if workspace is not None:
+        wanted = _project(workspace).get("project", {}).get("optional-dependencies", {}).get(extra, [])
+    else:
+        try:
+            wanted = distribution("llenvs").requires or []
+        except PackageNotFoundError:
+            wanted = []  # the core alone is installed
+    for requirement in map(Requirement, wanted):
+        if canonicalize_name(requirement.name) == canonicalize_name(name):
+            return tuple(sorted(requirement.extras))
+    return ()
+
+
+def _part(name: str, workspace: Path | None, member: str, extras: tuple[str, ...] = ()) -> Part:
+    asked = name + _bracketed(extras)
     try:
         installed = distribution(name)
     except PackageNotFoundError:
         folder = workspace / member if workspace is not None and member else None
-        return Part(name, folder if folder is not None and (folder / "pyproject.toml").exists() else None, name)
-    return Part(name, editable_folder(installed), f"{name}=={installed.version}")
+        found = folder if folder is not None and (folder / "pyproject.toml").exists() else None
+        return Part(name, found, asked, extras)
+    return Part(name, editable_folder(installed), f"{asked}=={installed.version}", extras)
+
+
+def _bracketed(extras: Sequence[str]) -> str:
+    return f"[{','.join(extras)}]" if extras else ""
 
 
 def editable_folder(installed: Distribution) -> Path | None:
