@@ -79,6 +79,13 @@ class Local(Replayed):
         return 1000
 
 
+class Sometimes(Local):
+    """Can be saved after an even number of moves alone."""
+
+    def save(self) -> Any:
+        return super().save() if self.dungeon.moves % 2 == 0 else None
+
+
 class Portable(Local):
     """Saves bytes: how far the dice are, and the place."""
 

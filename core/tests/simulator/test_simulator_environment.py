@@ -14,6 +14,7 @@ from changing_upstreams import (
     Local,
     Portable,
     Replayed,
+    Sometimes,
     Talking,
     Unrecorded,
     environment,
@@ -122,6 +123,15 @@ def test_local_snapshots_are_restored_and_the_rest_replayed() -> None:
         assert (env.stats.restored, env.stats.replayed) == (1, 3)
         env.step(played.states[13], Action("again"))  # what was replayed to is kept
         assert (env.stats.restored, env.stats.replayed) == (2, 3)
+
+
+def test_a_state_that_cannot_be_saved_is_replayed_to_from_the_last_that_could() -> None:
+    with environment(Sometimes) as env:
+        played = walk(env, 0, 20)
+        assert env.stats.snapshots == 11  # after 0, 2, ..., 20 actions
+        result = env.step(played.states[13], played.actions[13])
+        assert dumps(result) == dumps(played.transitions[13].result)
+        assert (env.stats.restored, env.stats.replayed) == (1, 1)
 
 
 def test_snapshots_are_bounded_in_number_and_bytes_and_evictions_are_counted() -> None:

@@ -164,7 +164,8 @@ class SimulatorEnvironment(Environment[SimulatorHidden]):
 
     def _keep(self, simulator: Simulator, recipe: Recipe) -> None:
         snapshot = simulator.save()
-        self._cache.keep(recipe.key, snapshot, simulator.snapshot_size(snapshot))
+        if snapshot is not None:
+            self._cache.keep(recipe.key, snapshot, simulator.snapshot_size(snapshot))
 
     def _repeat(self, simulator: Simulator, recipe: Recipe, number: int, state: State[SimulatorHidden]) -> None:
         turn = recipe.turns[number]
