@@ -1,8 +1,6 @@
 """An answer never runs code, writes a file or holds up the process."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -87,30 +85,3 @@ def test_a_forged_state_is_not_executed_either(name: str, path: tuple[str, ...],
     assert not target.exists()
     assert found.reward == 0.0
     assert "not scored" in found.metadata["error"]
-
-
-@pytest.mark.parametrize(
-    "attempt",
-    [
-        "open('created', 'w')",
-        "open('created', 'ab')",
-        "os.open('created', os.O_CREAT | os.O_WRONLY)",
-        "os.mkdir('created')",
-        "os.system('touch created')",
-        "subprocess.run(['touch', 'created'])",
-        "os.posix_spawn('/bin/sh', ['sh', '-c', 'touch created'], {})",
-        "os.fork()",
-        "socket.create_connection(('127.0.0.1', 9))",
-        "bytearray(5 << 30)",
-    ],
-)
-def test_past_the_guard_the_worker_is_confined(attempt: str, tmp_path: Path) -> None:
-    code = (
-        "import os, socket, subprocess\n"
-        "from llenvs_reasoning_gym.confinement import confine\n"
-        f"confine()\ntry:\n    {attempt}\nexcept (PermissionError, MemoryError) as error:\n"
-        "    print(type(error).__name__)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == ("MemoryError" if "bytearray" in attempt else "PermissionError")
-    assert not list(tmp_path.iterdir())

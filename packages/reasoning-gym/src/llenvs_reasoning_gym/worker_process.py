@@ -26,8 +26,8 @@ if sys.platform == "linux":
 
 from llenvs.core.encoding import dumps, encode, loads
 from llenvs.core.errors import EncodingFailed
+from llenvs.core.simulator.confinement import confine
 from llenvs_reasoning_gym.catalogue import COMPOSITE
-from llenvs_reasoning_gym.confinement import confine
 from llenvs_reasoning_gym.dataset import LocalDataset
 from llenvs_reasoning_gym.recipe import Recipe
 from llenvs_reasoning_gym.repeatable import repeatable

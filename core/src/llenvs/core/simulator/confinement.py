@@ -1,4 +1,4 @@
-"""A second wall behind the guard: what the worker process cannot do once it serves."""
+"""A second wall around a worker process that judges a model's text: what it cannot do once it serves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 MEMORY_LIMIT = 4 << 30
-"""Address space of the worker in bytes."""
+"""Address space of a confined process in bytes."""
 
 _EVENTS = """
     os.chmod os.chown os.exec os.fork os.forkpty os.kill os.killpg os.link os.mkdir os.posix_spawn os.remove
@@ -23,8 +23,8 @@ _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 def confine() -> None:
     """From now on this process cannot write files, start processes, use the network or take much memory.
 
-    Audit hooks are no sandbox against code that knows them; the guard keeps such code from running at all. This
-    is for what slips through, and for the programs that codeio runs to make its items.
+    Audit hooks are no sandbox against code that knows them. This is for what slips through the checks of whoever
+    hands a model's text to a parser or an evaluator; programs of a model need a sandbox.
     """
     sys.addaudithook(_refuse)
     try:
@@ -40,9 +40,9 @@ def confine() -> None:
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
     if event in _FORBIDDEN:
-        raise PermissionError(f"{event} is not allowed in the scoring worker")
+        raise PermissionError(f"{event} is not allowed in a confined worker process")
     if event == "open":
         _path, mode, flags = args
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
         if writes or (isinstance(flags, int) and flags & _WRITING_FLAGS):
-            raise PermissionError("opening a file for writing is not allowed in the scoring worker")
+            raise PermissionError("opening a file for writing is not allowed in a confined worker process")
