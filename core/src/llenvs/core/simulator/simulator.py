@@ -21,7 +21,7 @@ class Snapshots(Enum):
     NONE = "none"
     """nothing: the upstream cannot save; older states are reached by replay"""
     LOCAL = "local"
-    """any object, good in this process: it is kept in the environment's bounded cache; None where this state cannot
+    """any object, good in this process: it is kept in the environment's bounded cache; None where a state cannot
     be saved, which is then reached by replay"""
     PORTABLE = "portable"
     """bytes that are small and mean the same in any process: they travel in the state, nothing is replayed"""
