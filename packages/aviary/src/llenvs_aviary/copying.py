@@ -1,0 +1,79 @@
+"""Whether a deep copy of an environment object is independent of the original, and how large one is."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+_SHARED = (type, ModuleType, CodeType, BuiltinFunctionType, Enum)  # one for all, in a copy too
+_IMMUTABLE = (str, bytes, int, float, complex, bool, type(None))
+
+
+class Shared:
+    """Base of what all copies of an environment object share on purpose, since no episode changes it for another."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+
+def shared_by_copies(root: Any) -> str | None:
+    """What a deep copy of `root` would share with it though it can change, in words; None when nothing.
+
+    A deep copy takes functions as they are. One that was defined inside a method holds its variables, such as
+    the environment itself, in its closure: called in the copy it would change the original.
+    """
+    for each in _reachable(root):
+        if isinstance(each, FunctionType):
+            for held in _held(each):
+                if not _is_constant(held, set()):
+                    return f"the function {each.__qualname__} holds an object of {type(held).__name__}"
+    return None
+
+
+def deep_size(root: Any) -> int:
+    """Bytes of `root` and what belongs to it, roughly."""
+    return sum(sys.getsizeof(each) for each in _reachable(root))
+
+
+def _reachable(root: Any) -> Iterator[Any]:
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, (*_SHARED, Shared)):
+            continue
+        seen.add(id(each))
+        yield each
+        # through a function lies its whole module; what it holds itself is looked at by `shared_by_copies`
+        if not isinstance(each, (*_IMMUTABLE, FunctionType)):
+            waiting.extend(gc.get_referents(each))
+
+
+def _held(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        yield from _content(cell)
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    yield from vars(function).values()
+
+
+def _content(cell: CellType) -> Iterator[Any]:
+    try:
+        yield cell.cell_contents
+    except ValueError:  # a variable that has no value yet
+        return
+
+
+def _is_constant(value: Any, seen: set[int]) -> bool:
+    if isinstance(value, (*_IMMUTABLE, *_SHARED, Shared)) or id(value) in seen:
+        return True
+    seen.add(id(value))
+    if isinstance(value, tuple | frozenset):
+        return all(_is_constant(item, seen) for item in value)
+    if isinstance(value, FunctionType):
+        return all(_is_constant(item, seen) for item in _held(value))
+    return False

@@ -1,0 +1,34 @@
+"""The upstream's environment for trying things out: a story of five words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llenvs_aviary.options import DummyOptions
+from llenvs_aviary.tasks import TaskSource, selected
+from llenvs_aviary.upstream import load, versions
+
+
+class DummyTasks(TaskSource):
+    """One story for each of `tasks`, or `size` times (once, if not told) one about anything."""
+
+    success_signal = "reward"
+    uses_random = True
+
+    def __init__(self, options: DummyOptions) -> None:
+        self._tasks: list[str | None] = list(options.tasks or [None] * (options.size or 1))
+        self._order = selected(len(self._tasks), options.size, options.seed)
+        self._ends = options.end_immediately
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """See `TaskSource`."""
+        return versions("fhaviary")
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def make(self, index: int) -> Any:
+        """See `TaskSource`."""
+        return load().DummyEnv(task=self._tasks[self._order[index]], end_immediately=self._ends)
