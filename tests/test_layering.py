@@ -16,6 +16,7 @@ ALLOWED = {
     "inference": {"core", "inference"},
     "evaluation": {"core", "inference", "container", "evaluation"},
     "container": {"core", "container"},
+    "integrations": {"core", "inference", "evaluation", "integrations"},
     "testing": {"core", "testing"},
 }
 # OpenRouter is OpenAI's API with more in it: its backend is a kind of OpenAIBackend, and its distribution depends

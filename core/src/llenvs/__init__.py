@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from llenvs.core.signals import RewardType, Signal, SignalBundle
     from llenvs.core.state import State
     from llenvs.core.trajectory import Trajectory, Transition
+    from llenvs.integrations.dataset import DatasetProvider
+    from llenvs.integrations.scoring import Scorer
 
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "Action": "llenvs.core.action",
     "ChatMessage": "llenvs.core.message",
+    "DatasetProvider": "llenvs.integrations.dataset",
     "Environment": "llenvs.core.environment",
     "EnvironmentSpec": "llenvs.core.environment",
     "FormatReward": "llenvs.core.rewards",
@@ -33,6 +36,7 @@ _HOME_OF = {
     "Observation": "llenvs.core.observation",
     "RewardFunction": "llenvs.core.rewards",
     "RewardType": "llenvs.core.signals",
+    "Scorer": "llenvs.integrations.scoring",
     "Signal": "llenvs.core.signals",
     "SignalBundle": "llenvs.core.signals",
     "State": "llenvs.core.state",
@@ -46,6 +50,7 @@ _HOME_OF = {
 __all__ = [
     "Action",
     "ChatMessage",
+    "DatasetProvider",
     "Environment",
     "EnvironmentSpec",
     "FormatReward",
@@ -53,6 +58,7 @@ __all__ = [
     "Observation",
     "RewardFunction",
     "RewardType",
+    "Scorer",
     "Signal",
     "SignalBundle",
     "State",

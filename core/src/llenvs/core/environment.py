@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
 import random
 from abc import ABC, abstractmethod
@@ -22,6 +23,10 @@ from llenvs.core.tools import ToolDefinition
 
 if TYPE_CHECKING:
     from llenvs.core.trajectory import Trajectory
+
+
+GROUND_TRUTH_KEYS = ("ground_truth", "expected_answer", "answer", "target")
+"""Where `Environment.ground_truth` looks in a hidden state that is a mapping, in this order."""
 
 
 @record
@@ -116,6 +121,21 @@ class Advance:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentOrigin:
+    """What `environment_registry.get` made an environment from, so that another process can make the same.
+
+    Attributes:
+        address: ``adapter/name``.
+        options: of the environment, as they were given.
+        container: where it runs instead of in the process, as it was given.
+    """
+
+    address: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    container: Any = None
+
+
 class Environment(ABC, Generic[HiddenT]):
     """A stateless environment: `step` depends on its arguments alone.
 
@@ -126,6 +146,9 @@ class Environment(ABC, Generic[HiddenT]):
 
     reset_options: ClassVar[tuple[str, ...]] = ("task_index",)
     """Keys that `reset(options=...)` takes."""
+
+    origin: EnvironmentOrigin | None = None
+    """How the registry made it; None for one that was made by hand."""
 
     def __init__(self, spec: EnvironmentSpec, *, reward_functions: Iterable[RewardFunction] = ()) -> None:
         self._spec = spec
@@ -242,6 +265,18 @@ class Environment(ABC, Generic[HiddenT]):
             raise InvalidOption("n", n, "must be a positive integer")
         return [Trajectory(state) for _ in range(n)]
 
+    def ground_truth(self, state: State[HiddenT]) -> str | None:
+        """The right answer of the task of `state` as text, for people and trainers; None where there is not one.
+
+        By default what the hidden state has under one of `GROUND_TRUTH_KEYS`.
+        """
+        hidden = state.hidden
+        if isinstance(hidden, Mapping):
+            for key in GROUND_TRUTH_KEYS:
+                if hidden.get(key) is not None:
+                    return _as_text(hidden[key])
+        return None
+
     def close(self) -> None:
         """Free what the environment holds. May be called twice; nothing else may be called afterwards."""
 
@@ -320,6 +355,10 @@ class Environment(ABC, Generic[HiddenT]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.spec.id}, {self.num_tasks} tasks>"
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _integer(field_name: str, value: Any) -> int:

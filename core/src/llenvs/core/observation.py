@@ -37,10 +37,15 @@ class Observation:
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str):
             raise TypeError(f"Observation.prompt must be a str, got {type(self.prompt).__name__}: {self.prompt!r}")
-        for name in _SEQUENCES:
-            value = getattr(self, name)
-            if type(value) is not tuple:
-                object.__setattr__(self, name, tuple(value))
+        # written out: this runs at every step of every episode
+        if not (
+            type(self.messages) is tuple
+            and type(self.images) is tuple
+            and type(self.tool_results) is tuple
+            and type(self.available_tools) is tuple
+        ):
+            for name in _SEQUENCES:
+                object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def __str__(self) -> str:
         return self.prompt

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from llenvs.core.adapter import Adapter, EnvironmentDescription, EnvironmentInfo
-from llenvs.core.environment import Environment
+from llenvs.core.environment import Environment, EnvironmentOrigin
 from llenvs.core.errors import (
     AdapterNotInstalled,
     InvalidOption,
@@ -127,11 +127,17 @@ class EnvironmentRegistry:
         if container is not None:
             from llenvs.container.create import create_container_environment
 
-            return create_container_environment({"name": name, "adapter": adapter, **options}, container)
+            made: Environment[Any] = create_container_environment(
+                {"name": name, "adapter": adapter, **options}, container
+            )
+            made.origin = EnvironmentOrigin(made.spec.id, options, container)
+            return made
         found, name = self._find(name, adapter)
         info = found.info(name)
         parsed = parse_options(found.options_for(name), options, info.id)
-        return found.create(name, parsed)
+        made = found.create(name, parsed)
+        made.origin = EnvironmentOrigin(info.id, options)
+        return made
 
     def _find(self, name: str, adapter: str | None) -> tuple[Adapter, str]:
         if not isinstance(name, str) or not name:

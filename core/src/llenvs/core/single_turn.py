@@ -28,13 +28,22 @@ class SingleTurnEnvironment(Environment[HiddenT], Generic[HiddenT]):
     ) -> None:
         super().__init__(spec, reward_functions=reward_functions)
         self.extractor = extractor
+        self._extracted: tuple[str, str | None] = ("", extractor.extract(""))
 
     @abstractmethod
     def _score(self, hidden: HiddenT, answer: str | None) -> Iterable[Signal]:
         """Signals for `answer` (None: no answer was found in the response)."""
 
+    def _answer(self, text: str) -> str | None:
+        """The answer in `text`. A step asks twice, so the last one is kept (as one tuple: threads may race)."""
+        last, answer = self._extracted
+        if last is not text:
+            answer = self.extractor.extract(text)
+            self._extracted = (text, answer)
+        return answer
+
     def _advance(self, state: State[HiddenT], action: Action) -> Advance:
-        answer = self.extractor.extract(action.text)
+        answer = self._answer(action.text)
         info: Mapping[str, Any] = {"answer": answer}
         return Advance(
             _EMPTY,
@@ -45,4 +54,4 @@ class SingleTurnEnvironment(Environment[HiddenT], Generic[HiddenT]):
         )
 
     def _signals(self, state: State[HiddenT], action: Action, next_state: State[HiddenT]) -> Iterable[Signal]:
-        return self._score(state.hidden, self.extractor.extract(action.text))
+        return self._score(state.hidden, self._answer(action.text))

@@ -166,7 +166,7 @@ class TrajectoryRunner:
             async with deadline:
                 await episode.play()
             if episode.trajectory is not None:
-                success = judge(self.environment.spec, episode.trajectory)
+                success = judge(self.environment.spec, [t.rewards for t in episode.trajectory])
         except TimeoutError as caught:
             own = f"not finished after trajectory_timeout={self.trajectory_timeout} seconds"
             error = RolloutError("TimeoutError", own if deadline.expired() else str(caught))
@@ -189,7 +189,7 @@ class TrajectoryRunner:
             trajectory,
             tuple(episode.requests),
             success,
-            {} if trajectory is None else signal_sums(trajectory),
+            {} if trajectory is None else signal_sums(t.rewards for t in trajectory),
             error,
             time.perf_counter() - began,
             episode.cut_off,

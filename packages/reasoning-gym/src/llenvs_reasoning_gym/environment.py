@@ -16,6 +16,7 @@ from llenvs.core.observation import Observation
 from llenvs.core.rewards import make_reward_functions
 from llenvs.core.signals import RewardType, Signal
 from llenvs.core.single_turn import SingleTurnEnvironment
+from llenvs.core.state import State
 from llenvs_reasoning_gym.catalogue import CATEGORY, COMPOSITE, DESCRIPTION, ISOLATED
 from llenvs_reasoning_gym.dataset import Dataset, LocalDataset
 from llenvs_reasoning_gym.options import ReasoningGymOptions
@@ -89,6 +90,11 @@ class ReasoningGymEnvironment(SingleTurnEnvironment[Hidden]):
     def num_tasks(self) -> int:
         """The option `size`."""
         return self._size
+
+    def ground_truth(self, state: State[Hidden]) -> str | None:
+        """The upstream's answer; None for the datasets without one."""
+        answer = state.hidden["entry"]["answer"]
+        return None if answer is None else str(answer)
 
     def close(self) -> None:
         """Let the worker process go, if this environment uses it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -9,6 +10,11 @@ from typing import ClassVar
 from llenvs.core.errors import InvalidOption
 from llenvs.core.extraction.cleaners import HIDDEN_TAGS
 from llenvs.core.extraction.extractor import Extractor
+
+
+@functools.lru_cache(maxsize=64)
+def _tags(tag: str, ignore_case: bool) -> re.Pattern[str]:
+    return re.compile(rf"<(/?){re.escape(tag)}\s{{0,8}}>", re.IGNORECASE if ignore_case else 0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class TagBasedExtractor(Extractor):
                 )
 
     def _find(self, text: str) -> str | None:
-        tags = re.compile(rf"<(/?){re.escape(self.tag)}\s{{0,8}}>", re.IGNORECASE if self.ignore_case else 0)
+        tags = _tags(self.tag, self.ignore_case)
         found: tuple[int, int] | None = None
         opened: int | None = None
         for match in tags.finditer(text):

@@ -1,0 +1,29 @@
+"""For RL trainers: rewards of responses, data sets of prompts, token masks, and hooks for TRL, veRL and OpenRLHF.
+
+```python
+from llenvs.integrations import DatasetProvider, Scorer
+
+scorer = Scorer("reasoning_gym/leg_counting", size=100)
+print(scorer.score(task_index=0, response="<answer>100</answer>").reward)
+```
+
+The hooks are in `llenvs.integrations.trl`, `.verl` and `.openrlhf`; none of them imports its trainer before it is
+used.
+"""
+
+from llenvs.integrations.dataset import DatasetProvider, TaskItem
+from llenvs.integrations.scoring import Scorer, ScoringResult
+from llenvs.integrations.splits import TaskSplit, split_tasks
+from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
+
+__all__ = [
+    "DatasetProvider",
+    "Scorer",
+    "ScoringResult",
+    "TaskIdentity",
+    "TaskItem",
+    "TaskMismatch",
+    "TaskSplit",
+    "prompt_sha256",
+    "split_tasks",
+]
