@@ -10,6 +10,17 @@ from llenvs.core.observation import Observation
 from llenvs.core.options import EnvironmentOptions, SingleTurnOptions
 from llenvs.core.registry import EnvironmentRegistry, environment_registry, make
 from llenvs.core.rewards import CallableReward, FormatReward, LengthReward, RewardFunction
+from llenvs.core.segmentation import (
+    CompositeSegmenter,
+    CustomSegmenter,
+    LineSegmenter,
+    NumberedStepSegmenter,
+    ParagraphSegmenter,
+    SegmentedEnvironment,
+    Segmenter,
+    SentenceSegmenter,
+    TokenSegmenter,
+)
 from llenvs.core.signals import RewardType, Signal, SignalBundle
 from llenvs.core.single_turn import SingleTurnEnvironment
 from llenvs.core.state import State, StateMetadata
@@ -25,6 +36,8 @@ __all__ = [
     "CallableReward",
     "ChatMessage",
     "Checkpoint",
+    "CompositeSegmenter",
+    "CustomSegmenter",
     "Environment",
     "EnvironmentDescription",
     "EnvironmentInfo",
@@ -37,10 +50,16 @@ __all__ = [
     "ImageContent",
     "LLEnvsError",
     "LengthReward",
+    "LineSegmenter",
+    "NumberedStepSegmenter",
     "Observation",
     "OptionInfo",
+    "ParagraphSegmenter",
     "RewardFunction",
     "RewardType",
+    "SegmentedEnvironment",
+    "Segmenter",
+    "SentenceSegmenter",
     "Signal",
     "SignalBundle",
     "SingleTurnEnvironment",
@@ -50,6 +69,7 @@ __all__ = [
     "StateMetadata",
     "StepResult",
     "TokenLogprob",
+    "TokenSegmenter",
     "ToolCall",
     "ToolDefinition",
     "ToolEfficiencyReward",

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from llenvs.core.action import Action
+from llenvs.core.chat import following_messages, opening_text
 from llenvs.core.generation import Generation
 from llenvs.core.message import ChatMessage
 from llenvs.core.observation import Observation
-from llenvs.core.tools import ToolCall, ToolDefinition, ToolResult
+from llenvs.core.tools import ToolCall, ToolDefinition
 from llenvs.core.trajectory import Trajectory
 from llenvs.inference.prompts import PromptBuilder
-
-_NO_RESULT = "(no result)"
 
 
 class Conversation:
@@ -74,22 +73,13 @@ class Conversation:
         if not self._chat:
             self._chat.append(self._first_message(observation))
             return
-        calls = self._chat[-1].tool_calls
-        answers, rest = _matched(calls, observation.tool_results)
-        self._chat += answers
-        text = "\n\n".join(
-            [*(result.content for result in rest), *([observation.prompt] * bool(observation.prompt))]
-        )
-        if text or observation.images or not answers:
-            self._chat.append(ChatMessage.user(text, observation.images))
+        self._chat += following_messages(self._chat[-1].tool_calls, observation)
 
     def _first_message(self, observation: Observation) -> ChatMessage:
-        task, text = observation.task, observation.prompt
-        if task and "task" in self._builder.spec.template.slots:
-            self._task = task
-        elif task and task not in text:
-            text = f"{task}\n\n{text}" if text else task
-        return ChatMessage.user(text, observation.images)
+        if observation.task and "task" in self._builder.spec.template.slots:
+            self._task = observation.task
+            return ChatMessage.user(observation.prompt, observation.images)
+        return ChatMessage.user(opening_text(observation), observation.images)
 
     def act(self, action: Action, generation: Generation | None = None) -> None:
         """Add what the model did. What its backend needs back (signed reasoning) is kept from `generation`."""
@@ -121,18 +111,3 @@ def _with_metadata(new: Sequence[ChatMessage], old: Sequence[ChatMessage]) -> li
         if not message.metadata and replace(before, metadata={}) == message:
             kept[number] = before
     return kept
-
-
-def _matched(
-    calls: Sequence[ToolCall], results: Sequence[ToolResult]
-) -> tuple[list[ChatMessage], list[ToolResult]]:
-    """One tool message per call, and the results that belong to none. Chat APIs refuse unanswered calls."""
-    waiting = list(results)
-    answers = []
-    for call in calls:
-        result = next((r for r in waiting if r.call_id == call.id), None)
-        if result is not None:
-            waiting.remove(result)
-        content = _NO_RESULT if result is None else result.content
-        answers.append(ChatMessage("tool", content, tool_call_id=call.id, name=call.name))
-    return answers, waiting
