@@ -10,7 +10,14 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import UpstreamFailed
 from llenvs.core.options import EnvironmentOptions
 from llenvs_gem.catalogue import COMPOSITE, ENTRIES, UPSTREAM_RELEASE, Entry, Kind, Needs, find
-from llenvs_gem.options import GameOptions, WordGameOptions
+from llenvs_gem.options import (
+    CodeOptions,
+    DatasetOptions,
+    GameOptions,
+    ImageDatasetOptions,
+    ReasoningOptions,
+    WordGameOptions,
+)
 
 
 class GemAdapter(Adapter):
@@ -32,7 +39,11 @@ class GemAdapter(Adapter):
         entry = find(name)
         if entry.kind is Kind.GAME:
             return WordGameOptions if entry.needs is Needs.CORPUS else GameOptions
-        raise NotImplementedError
+        if entry.kind is Kind.REASONING:
+            return ReasoningOptions
+        if entry.kind is Kind.CODE:
+            return CodeOptions
+        return ImageDatasetOptions if "image_key" in entry.settings else DatasetOptions
 
     def create(self, name: str, options: Any) -> Environment[Any]:
         """See `Adapter`.
@@ -50,7 +61,9 @@ class GemAdapter(Adapter):
             from llenvs_gem.game_environment import GemGameEnvironment
 
             return GemGameEnvironment(entry, options)
-        raise NotImplementedError
+        from llenvs_gem.question_environment import GemQuestionEnvironment
+
+        return GemQuestionEnvironment(entry, options)
 
 
 def _info(entry: Entry) -> EnvironmentInfo:
