@@ -14,7 +14,7 @@ _IMMUTABLE = (str, bytes, int, float, complex, bool, type(None))
 
 
 class Shared:
-    """Base of what all copies of an environment object share on purpose, since no episode changes it for another."""
+    """Base of what the copies of an environment object share on purpose: no episode changes it for another."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llenvs.core.errors import InvalidOption, UpstreamFailed, listed
+from llenvs.core.simulator import Snapshots
 from llenvs_aviary.locate import locate
 from llenvs_aviary.options import CustomOptions, OpenOptions
 from llenvs_aviary.tasks import TaskSource, selected
@@ -63,6 +64,8 @@ class CustomTasks(OpenTasks):
             make_one, total = _of_env(options)
         super().__init__("aviary/custom", make_one, total, options)
         self.branching, self.uses_random = options.branching, options.seed_random
+        if options.branching == "replay":
+            self.snapshots = Snapshots.NONE
 
 
 def _of_env(options: CustomOptions) -> tuple[Maker, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from llenvs.core.simulator import Snapshots
 from llenvs_aviary.options import DummyOptions
 from llenvs_aviary.tasks import TaskSource, selected
 from llenvs_aviary.upstream import load, versions
@@ -14,10 +15,11 @@ class DummyTasks(TaskSource):
     """One story for each of `tasks`, or `size` times (once, if not told) one about anything."""
 
     success_signal = "reward"
+    snapshots = Snapshots.NONE  # its tools are functions that hold the environment object
     uses_random = True
 
     def __init__(self, options: DummyOptions) -> None:
-        self._tasks: list[str | None] = list(options.tasks or [None] * (options.size or 1))
+        self._tasks: list[str | None] = [*options.tasks] if options.tasks else [None] * (options.size or 1)
         self._order = selected(len(self._tasks), options.size, options.seed)
         self._ends = options.end_immediately
 

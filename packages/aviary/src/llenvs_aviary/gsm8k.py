@@ -54,7 +54,7 @@ def _check(bits: int) -> None:
         raise TooLarge(f"a number of about {bits} bits is too large")
 
 
-class BoundedEvaluator(_upstream.SafeMathEvaluator):  # type: ignore[misc]
+class BoundedEvaluator(_upstream.SafeMathEvaluator):
     """The upstream's evaluator, which refuses what would keep the process busy for seconds or hours."""
 
     SAFE_OPERATORS: ClassVar[dict[type, Callable[..., Any]]] = {
@@ -86,7 +86,7 @@ class BoundedEvaluator(_upstream.SafeMathEvaluator):  # type: ignore[misc]
             raise TooLarge(f"a result of more than {_MOST_DIGITS} digits is too large")
 
 
-class BoundedCalculatorEnv(_upstream.CalculatorEnv):  # type: ignore[misc]
+class BoundedCalculatorEnv(_upstream.CalculatorEnv):
     """The upstream's environment; it also notes what was submitted.
 
     Attributes:

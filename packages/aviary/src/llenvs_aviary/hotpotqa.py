@@ -30,7 +30,7 @@ PAGES = "wiki_cache.json"
 """The file with the pages in data_dir."""
 
 
-class OwnHotPotQAEnv(_upstream.HotPotQAEnv):  # type: ignore[misc]
+class OwnHotPotQAEnv(_upstream.HotPotQAEnv):
     """The upstream's environment, with pages of its own and an evaluation mode that counts.
 
     Attributes:
@@ -57,7 +57,7 @@ class OwnHotPotQAEnv(_upstream.HotPotQAEnv):  # type: ignore[misc]
             raise
 
     async def calculate_answer_reward(self, answer: str | None) -> float:
-        """See the upstream, which hands its evaluation mode over as the question, and so always uses "contains"."""
+        """See the upstream, which takes its evaluation mode for the question, and so always uses "contains"."""
         if answer is None:
             return float(self.incorrect_reward)
         right = await self._matches(answer, self.evaluation_mode)
@@ -91,7 +91,7 @@ class HotPotQATasks(TaskSource):
         if folder is not None:
             rows = _rows(folder / QUESTIONS)
 
-            class FiledDataset(_upstream.HotPotQADataset):  # type: ignore[misc]
+            class FiledDataset(_upstream.HotPotQADataset):
                 @staticmethod
                 def load_raw(split: str, hf_dataset: str = "") -> list[dict[str, Any]]:
                     return rows
@@ -145,7 +145,8 @@ class HotPotQATasks(TaskSource):
 
     def failure(self, env: Any) -> BaseException | None:
         """See `TaskSource`."""
-        failure, env.unreachable = env.unreachable, None
+        failure: BaseException | None = env.unreachable
+        env.unreachable = None
         return failure
 
     def heard(self, env: Any) -> Any:

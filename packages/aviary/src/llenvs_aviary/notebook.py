@@ -19,7 +19,7 @@ _upstream: Any = load("aviary.envs.notebook.env")
 _language: Any = load("aviary.envs.notebook.utils").NBLanguage
 
 
-class OrderedNotebook(_upstream.NBEnvironment):  # type: ignore[misc]
+class OrderedNotebook(_upstream.NBEnvironment):
     """The upstream's environment, which lists files in the order of their names, not in the file system's."""
 
     def _list_dir(self, path: Path) -> Any:

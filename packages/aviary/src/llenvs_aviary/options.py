@@ -58,8 +58,8 @@ class QuestionOptions(TaskSetOptions):
     incorrect_reward: float = Field(default=0.0, description="Reward of a wrong answer.")
     answer_extractor: Any = Field(
         default=None,
-        description="For models that cannot call tools: an extractor (tag_based, boxed, ...) that finds the answer "
-        "in a text, which is then submitted.",
+        description="For models that cannot call tools: an extractor (tag_based, boxed, ...) that finds the "
+        "answer in a text, which is then submitted.",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from llenvs.core.action import Action
 from llenvs.core.errors import UpstreamFailed
 from llenvs.core.extraction import Extractor
-from llenvs.core.message import ChatMessage
+from llenvs.core.message import ChatMessage, ImageContent
 from llenvs.core.observation import Observation
 from llenvs.core.signals import RewardType, Signal
 from llenvs.core.simulator import Frame, Simulator, Snapshots
@@ -183,7 +183,7 @@ class AviarySimulator(Simulator):
     ) -> Frame:
         calls = {call.id: call for call in action.tool_calls}
         others: list[ChatMessage] = []
-        images = []
+        images: list[ImageContent] = []
         for message in messages:
             call = calls.get(getattr(message, "tool_call_id", None) or "")
             if call is None or call.id in results:
