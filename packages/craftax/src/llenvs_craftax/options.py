@@ -29,8 +29,8 @@ class CraftaxOptions(EnvironmentOptions):
     )
     answer_extractor: Any = Field(
         default="last_line",
-        description="How the action is found in the response: the name of an extractor, a mapping with its options, "
-        "or a list of them; none for the whole response.",
+        description="How the action is found in the response: the name of an extractor, a mapping with its "
+        "options, or a list of them; none for the whole response.",
     )
     invalid_action_text: str | None = Field(
         default="[invalid action]",
@@ -38,7 +38,10 @@ class CraftaxOptions(EnvironmentOptions):
         "none keeps the response itself as the resolved action.",
     )
     max_actions: int = Field(
-        default=1, ge=1, le=1000, description="Actions that one response may hold, as in 'left, left, do' or 'left x3'."
+        default=1,
+        ge=1,
+        le=1000,
+        description="Actions that one response may hold, as in 'left, left, do' or 'left x3'.",
     )
     action_repeat: int = Field(default=1, ge=1, le=1000, description="How often each action is taken in a row.")
     instructions: bool = Field(
@@ -46,12 +49,12 @@ class CraftaxOptions(EnvironmentOptions):
     )
     show_map: bool = Field(default=False, description="(text) Add a map of what is in view, one letter a tile.")
     show_position: bool = Field(default=False, description="(text, symbolic) Add the row and column on the map.")
-    show_mob_health: bool = Field(default=False, description="(text, symbolic) Add the health of creatures in view.")
+    show_mob_health: bool = Field(default=False, description="(text, symbolic) Add the health of what is in view.")
     show_achievements: bool = Field(default=False, description="Add the achievements unlocked so far.")
     tile_size: int = Field(default=16, ge=8, le=64, description="(pixels) Width and height of a tile in pixels.")
     goal: str | None = Field(
         default=None,
-        description="Achievement whose unlocking counts as success, such as collect_diamond; none for all of them.",
+        description="Achievement whose unlocking is success, such as collect_diamond; none for all of them.",
     )
     key_mode: Literal["timestep", "state_rng"] = Field(
         default="timestep",
@@ -64,7 +67,9 @@ class CraftaxOptions(EnvironmentOptions):
     )
     day_length: int = Field(default=300, ge=1, le=10**6, description="Steps of a day and night.")
     max_live: int = Field(
-        default=64, ge=1, description="States kept ready for the next step; others are unpacked, which takes longer."
+        default=64,
+        ge=1,
+        description="States kept ready for the next step; others are unpacked first, which takes longer.",
     )
 
 
@@ -88,7 +93,7 @@ class FullOptions(CraftaxOptions):
     max_timesteps: int = Field(
         default=100_000, ge=1, le=2**31 - 1, description="Steps of the game, after which the upstream ends it."
     )
-    always_diamond: bool = Field(default=False, description="There is a diamond on the first floor of every world.")
+    always_diamond: bool = Field(default=False, description="The first floor of every world has a diamond.")
     god_mode: bool = Field(
         default=False, description="No damage, and 99 of everything: for demonstrations, never for scores."
     )

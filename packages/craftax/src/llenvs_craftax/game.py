@@ -1,0 +1,240 @@
+"""The compiled games: one of each a process, shared by all environments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from llenvs_craftax.compilation import announce, compiling
+from llenvs_craftax.layout import Layout
+from llenvs_craftax.upstream import Upstream, settings
+from llenvs_craftax.variants import VariantName
+
+_TAIL = 5  # bytes after a state: reward (float32, little-endian) and whether the upstream ended the episode
+KEY_MODES = ("timestep", "state_rng")
+_MASK = 0xFFFFFFFF
+
+
+class Outcome:
+    """A state that the game led to.
+
+    Attributes:
+        row: the bytes on the device, for the next step.
+        raw: the same as a numpy array (read-only).
+    """
+
+    __slots__ = ("_size", "raw", "row")
+
+    def __init__(self, row: Any, size: int) -> None:
+        self.row = row
+        self.raw = np.asarray(row)
+        self._size = size
+
+    @property
+    def reward(self) -> float:
+        """The upstream's reward of the step that led here."""
+        return float(self.raw[self._size : self._size + 4].view("<f4")[0])
+
+    @property
+    def done(self) -> bool:
+        """Whether the upstream ended the episode."""
+        return bool(self.raw[self._size + 4])
+
+
+class Game:
+    """One game: its names, its layout, and its compiled programs, which are made when first needed."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        self._programs: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the arrays of the state stand."""
+        return self._traced[0]
+
+    def parameters(self, changes: Mapping[str, Any]) -> Any:
+        """The upstream's parameters with some changed, on the device."""
+        import jax
+
+        with settings():
+            return jax.device_put(_strong(self.upstream.env.default_params.replace(**changes)))
+
+    def reset(self, seed: int, parameters: Any) -> Outcome:
+        """The world of `seed`."""
+        program = self._program("reset", self._reset, parameters, "control")
+        return self._outcome(program(_control(seed), parameters))
+
+    def step(self, row: Any, seed: int, action: int, mode: int, branch: int, parameters: Any) -> Outcome:
+        """What `action` leads to in the state whose bytes are `row` (on the device, or as numpy array).
+
+        Args:
+            row: bytes of a state, with or without the bytes that follow it in an `Outcome`.
+            seed: of the episode.
+            action: the upstream's number.
+            mode: place in `KEY_MODES`.
+            branch: another number, other chance; 0 for that of the seed alone.
+            parameters: as `parameters` gave them.
+        """
+        program = self._program("step", self._step, parameters, "row", "control")
+        return self._outcome(program(row, _control(seed, branch, mode, action), parameters))
+
+    def step_many(
+        self, rows: Any, seeds: Any, actions: Any, mode: int, branches: Any, parameters: Any
+    ) -> list[Outcome]:
+        """`step` for several states at once; each number of states is compiled for itself."""
+        import jax
+
+        count = len(rows)
+        controls = np.stack([_control(s, b, mode, a) for s, b, a in zip(seeds, branches, actions, strict=True)])
+        body = jax.vmap(self._step, in_axes=(0, 0, None))
+        program = self._program(("step", count), body, parameters, "row", "control", count=count)
+        made = np.asarray(program(np.stack(rows), controls, parameters))
+        return [self._outcome(row.copy()) for row in made]
+
+    def observe(self, row: Any) -> np.ndarray[Any, Any]:
+        """The upstream's symbolic observation: float32, 1345 numbers (Classic) or 8268."""
+        program = self._program("observe", self._observe, None, "row")
+        return np.asarray(program(row))
+
+    def draw(self, row: Any, tile_size: int) -> np.ndarray[Any, Any]:
+        """The upstream's image: uint8, height x width x 3."""
+        key = ("draw", tile_size)
+        if key not in self._programs:
+            from llenvs_craftax.textures import pixel_renderer
+
+            with self._lock:
+                render = pixel_renderer(self.upstream, tile_size)
+                self._program(key, lambda row: self._draw(render, row), None, "row")
+        return np.asarray(self._programs[key](row))
+
+    def padded(self, raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """`raw` of a state alone with the bytes that follow it in an `Outcome`."""
+        row = np.zeros(self.layout.size + _TAIL, dtype=np.uint8)
+        row[: self.layout.size] = raw
+        return row
+
+    # -- what is traced -----------------------------------------------------------------------------------
+
+    def _reset(self, control: Any, parameters: Any) -> Any:
+        import jax
+
+        _, state = self.upstream.env.reset_env(control[:2], parameters)
+        state = jax.lax.optimization_barrier(state)
+        return self._row(state, np.float32(0), np.bool_(False))
+
+    def _step(self, row: Any, control: Any, parameters: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        state = self._state(row)
+        branch, mode, action = control[2], control[3], control[4].astype(jnp.int32)
+        key = jnp.where(mode == 0, jax.random.fold_in(control[:2], state.timestep), state.state_rng)
+        key = jnp.where(branch == 0, key, jax.random.fold_in(key, branch))
+        # The barriers keep the compiler from merging the upstream's arithmetic with our packing, which would
+        # change last digits.
+        key, state, action, parameters = jax.lax.optimization_barrier((key, state, action, parameters))
+        _, after, reward, done, _ = self.upstream.env.step_env(key, state, action, parameters)
+        after, reward, done = jax.lax.optimization_barrier((after, reward, done))
+        return self._row(after, reward, done)
+
+    def _observe(self, row: Any) -> Any:
+        return self.upstream.env.get_obs(self._state(row))
+
+    def _draw(self, render: Callable[[Any], Any], row: Any) -> Any:
+        return render(self._state(row)).astype(np.uint8)
+
+    def _state(self, row: Any) -> Any:
+        import jax
+
+        return jax.tree.unflatten(self._traced[1], self.layout.unpack(row))
+
+    def _row(self, state: Any, reward: Any, done: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        ending = lax.bitcast_convert_type(jnp.asarray(reward, jnp.float32), jnp.uint8)
+        closing = jnp.asarray(done).astype(jnp.uint8).reshape(1)
+        return jnp.concatenate([self.layout.pack(jax.tree.leaves(state)), ending, closing])
+
+    # -- compiling ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _traced(self) -> tuple[Layout, Any]:
+        """The layout, and the upstream's tree."""
+        import jax
+
+        with settings():
+            env = self.upstream.env
+            _, state = jax.eval_shape(env.reset_env, np.zeros(2, np.uint32), env.default_params)
+        paths = jax.tree_util.tree_flatten_with_path(state)[0]
+        arrays = [(_dotted(path), leaf.dtype.str, leaf.shape) for path, leaf in paths]
+        return Layout.of(arrays), jax.tree.structure(state)
+
+    def _program(self, key: Any, body: Callable[..., Any], parameters: Any, *inputs: str, count: int = 0) -> Any:
+        program = self._programs.get(key)
+        if program is None:
+            with self._lock:
+                program = self._programs.get(key)
+                if program is None:
+                    program = self._programs[key] = self._compiled(body, parameters, inputs, count)
+        return program
+
+    def _compiled(self, body: Callable[..., Any], parameters: Any, inputs: tuple[str, ...], count: int) -> Any:
+        import jax
+
+        announce(self.upstream.variant)
+        many = (count,) if count else ()
+        kinds = {
+            "row": jax.ShapeDtypeStruct((*many, self.layout.size + _TAIL), np.uint8),
+            "control": jax.ShapeDtypeStruct((*many, 5), np.uint32),
+        }
+        arguments: list[Any] = [kinds[name] for name in inputs]
+        if parameters is not None:
+            arguments.append(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), parameters))
+        with settings(), compiling():
+            return jax.jit(body).lower(*arguments).compile()
+
+    def _outcome(self, row: Any) -> Outcome:
+        return Outcome(row, self.layout.size)
+
+
+_games: dict[VariantName, Game] = {}
+_games_lock = threading.Lock()
+
+
+def game(variant: VariantName) -> Game:
+    """The game of this process; the first call imports the upstream."""
+    made = _games.get(variant)
+    if made is None:
+        with _games_lock:
+            made = _games.get(variant)
+            if made is None:
+                made = _games[variant] = Game(Upstream.load(variant))
+    return made
+
+
+def _control(seed: int, branch: int = 0, mode: int = 0, action: int = 0) -> np.ndarray[Any, Any]:
+    """The small inputs of a program in one array: key of the seed (2), branch, mode, action.
+
+    The key of a seed below 2**32 is that of ``jax.random.PRNGKey(seed)``; of others it has their low 64 bits.
+    """
+    return np.array([(seed >> 32) & _MASK, seed & _MASK, branch, mode, action], dtype=np.uint32)
+
+
+def _strong(parameters: Any) -> Any:
+    """`parameters` with arrays in place of Python's numbers, so that no program depends on which was given."""
+    import jax
+
+    kinds = {bool: np.bool_, int: np.int32, float: np.float32}
+    return jax.tree.map(lambda value: np.asarray(value, kinds[type(value)]), parameters)
+
+
+def _dotted(path: Any) -> str:
+    return ".".join(str(getattr(key, "name", key)) for key in path)
