@@ -162,7 +162,7 @@ class Episode:
         """The environment's own limit of time, here for each turn: the policy's time is not the environment's."""
         try:
             return await asyncio.wait_for(work, self.env.timeout_seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             if self.env.timeout_seconds is None:
                 raise
             self.env.mark_timed_out(self.state)
