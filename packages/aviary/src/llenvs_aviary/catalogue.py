@@ -74,10 +74,10 @@ ENTRIES: dict[str, Entry] = {
     "litqa2": _labbench("LAB-Bench: questions on recent papers", f"{_LAB} and futurehouse/aviary-paper-data"),
     "figqa": _labbench("LAB-Bench: questions on figures", _LAB),
     "figqa2": _labbench("LAB-Bench 2: questions on figures", _LAB2),
-    "figqa-text": _labbench("LAB-Bench: questions on figures, as text", _LAB2),
+    "figqa-text": _labbench("LAB-Bench: questions on figures, as text", _LAB),
     "tableqa": _labbench("LAB-Bench: questions on tables", _LAB),
     "tableqa2": _labbench("LAB-Bench 2: questions on tables", _LAB2),
-    "tableqa-text": _labbench("LAB-Bench: questions on tables, as text", _LAB2),
+    "tableqa-text": _labbench("LAB-Bench: questions on tables, as text", _LAB),
     "lfrqa": Entry(
         "long answers from retrieved documents",
         "papers",

@@ -6,11 +6,15 @@ import gc
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from itertools import islice
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 _SHARED = (type, ModuleType, CodeType, BuiltinFunctionType, Enum)  # one for all, in a copy too
 _IMMUTABLE = (str, bytes, int, float, complex, bool, type(None))
+
+
+_MOST_LOOKED_AT = 20_000  # objects whose size is asked for; more would cost more than the copy
 
 
 class Shared:
@@ -35,8 +39,8 @@ def shared_by_copies(root: Any) -> str | None:
 
 
 def deep_size(root: Any) -> int:
-    """Bytes of `root` and what belongs to it, roughly."""
-    return sum(sys.getsizeof(each) for each in _reachable(root))
+    """Bytes of `root` and what belongs to it, roughly; of the largest ones a part."""
+    return sum(sys.getsizeof(each) for each in islice(_reachable(root), _MOST_LOOKED_AT))
 
 
 def _reachable(root: Any) -> Iterator[Any]:

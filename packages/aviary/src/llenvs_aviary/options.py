@@ -179,6 +179,8 @@ class RemoteOptions(OpenOptions):
 class PaperOptions(OpenOptions):
     """Options of the environments over papers."""
 
+    deterministic: bool = Field(default=False, description="Whether its language models always answer the same.")
+
     dataset_options: dict[str, Any] | None = Field(
         default=None,
         description="Keyword arguments of the upstream's data set (such as split, settings; for lfrqa: data).",

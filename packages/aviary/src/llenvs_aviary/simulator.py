@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -81,8 +80,7 @@ class AviarySimulator(Simulator):
         self.close()
         env = self._env = self._source.make(task_index)
         messages, tools, task_id = self._heard(seed, 0, "resetting it", lambda: _begun(env))
-        if self._options.tool_errors == "result":
-            env.exec_tool_calls = functools.partial(_exec_tool_calls, env)
+        self._equip()
         definitions = tuple(definition(tool) for tool in tools)
         chat = tuple(chat_message(message) for message in messages)
         here = self._here = Standing(
@@ -127,7 +125,7 @@ class AviarySimulator(Simulator):
         if not self._here.copyable:
             return None
         try:
-            return self._here, copy.deepcopy(self._env)
+            return self._here, self._source.copied(self._env)
         except Exception as error:  # noqa: BLE001 - what an object raises when it cannot be copied is its own choice
             logger.debug("%s: the environment object cannot be copied, so it is replayed: %r", self._name, error)
             return None
@@ -136,7 +134,8 @@ class AviarySimulator(Simulator):
         """See `Simulator`."""
         self.close()
         self._here, kept = snapshot
-        self._env = copy.deepcopy(kept)
+        self._env = self._source.copied(kept)
+        self._equip()
 
     def snapshot_size(self, snapshot: Any) -> int:
         """Bytes of the object; the chat is shared with states."""
@@ -271,6 +270,10 @@ class AviarySimulator(Simulator):
         if failure is not None:
             raise UpstreamFailed(self._name, doing, failure)
         return given
+
+    def _equip(self) -> None:
+        if self._options.tool_errors == "result":
+            self._env.exec_tool_calls = functools.partial(_exec_tool_calls, self._env)
 
     def _is_copyable(self, env: Any) -> bool:
         if self._source.snapshots is Snapshots.NONE or self._source.branching == "replay":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,10 @@ class TaskSource(ABC):
     @abstractmethod
     def make(self, index: int) -> Any:
         """A fresh environment object for task `index`, not reset yet."""
+
+    def copied(self, env: Any) -> Any:
+        """An independent copy of `env`, which was found fit for it."""
+        return copy.deepcopy(env)
 
     def truth(self, env: Any) -> Mapping[str, Any]:
         """What of `env` belongs into the hidden state; plain data."""
