@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
 
 _MOST_BITS = 1 << 20
@@ -31,12 +31,17 @@ def guard(environment: Any) -> Any:
     in the end.
     """
     if hasattr(environment.tools, "calculate"):
-        environment.tools.__class__ = _guarded(type(environment.tools))
+        toolkit = type(environment.tools)
+        if toolkit not in _guarded:
+            _guarded[toolkit] = _with_guard(toolkit)
+        environment.tools.__class__ = _guarded[toolkit]
     return environment
 
 
-@cache
-def _guarded(toolkit: Any) -> Any:
+_guarded: dict[Any, Any] = {}
+
+
+def _with_guard(toolkit: Any) -> Any:
     original = toolkit.calculate
 
     @wraps(original)  # with the marks that make it a tool

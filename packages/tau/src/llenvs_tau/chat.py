@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from llenvs.core.action import Action
+from llenvs.core.errors import InvalidAction
 from llenvs.core.message import ChatMessage
 from llenvs.core.tools import ToolCall, ToolResult, ToolStatus
 from llenvs_tau.protocol import heard_by_agent
@@ -41,12 +42,20 @@ def agent_message(model: Any, action: Action, calls: Sequence[ToolCall]) -> Any:
 
 
 def user_message(model: Any, reply: Reply) -> Any:
-    """What the user says, as the upstream's message."""
-    return model.UserMessage(
-        role="user",
-        content=clean(reply["text"]) if reply["text"].strip() else None,
-        tool_calls=[_call(model, *call, "user") for call in reply["calls"]] or None,
-    )
+    """What the user says, as the upstream's message.
+
+    Raises:
+        InvalidAction: it is no reply; a recorded one may come from anywhere.
+    """
+    try:
+        text, calls = reply["text"], [(id, name, arguments) for id, name, arguments in reply["calls"]]
+        return model.UserMessage(
+            role="user",
+            content=clean(text) if text.strip() else None,
+            tool_calls=[_call(model, id, name, arguments, "user") for id, name, arguments in calls] or None,
+        )
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise InvalidAction(f"the state has a reply of the user that is none: {error}") from None
 
 
 def _call(model: Any, id: str, name: str, arguments: Any, requestor: str) -> Any:

@@ -27,9 +27,9 @@ class TauOptions(SimulatorOptions):
     )
     user: UserKind | None = Field(
         default=None,
-        description="Who talks to the agent: a model through one of our backends, a model through the upstream and "
-        "litellm, a script, the task's instructions all at once (not standard), or nobody (solo). By default what "
-        "the other options say.",
+        description="Who talks to the agent: a model through one of our backends, a model through the upstream "
+        "and litellm, a script, the task's instructions all at once (not standard), or nobody (solo). By default "
+        "what the other options say.",
     )
     user_backend: Any = Field(
         default=None,
@@ -57,7 +57,7 @@ class TauOptions(SimulatorOptions):
     )
     nl_assertions: Literal["judge", "skip"] = Field(
         default="judge",
-        description="Where such assertions count: they need a judge, or are left out of the reward (not standard).",
+        description="Where such assertions count: they need a judge, or are left out (not standard).",
     )
     max_steps: int | None = Field(default=100, ge=1, description="Actions of an episode; none for no limit.")
     max_messages: int = Field(

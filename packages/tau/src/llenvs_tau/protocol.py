@@ -1,4 +1,4 @@
-"""How a conversation goes on: whose turn it is, what it counts, when it ends. As the upstream's orchestrator does it."""
+"""How a conversation goes on: whose turn it is and when it ends, as in the upstream's orchestrator."""
 
 from __future__ import annotations
 

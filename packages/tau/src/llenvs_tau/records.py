@@ -1,4 +1,4 @@
-"""Tables of records that are copied when they are first touched: snapshots of a large database for next to nothing.
+"""Tables of records that are copied when first touched: snapshots of a large database for next to nothing.
 
 The databases of airline and retail are a few dicts of thousands of records each; copying one takes a tenth of a
 second, while an episode touches a dozen records. A `RecordTable` holds the shared records of a base and replaces
@@ -79,7 +79,9 @@ class RecordTable(dict[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """As of a dict; the record is private."""
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]  # not the get of a dict, which would give a shared record
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """As of a dict; the record is private."""

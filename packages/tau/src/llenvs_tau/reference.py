@@ -1,8 +1,8 @@
-"""The reference solution of a task, as an episode that can be played: actions of the agent, replies of the user."""
+"""The reference solution of a task as an episode to be played: what the agent does, what the user replies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llenvs.core.action import Action
@@ -57,7 +57,8 @@ def reference_episode(task: Any, *, solo: bool, tell: bool = True) -> ReferenceE
     if users_turn:
         script.append(_DONE)
     if solo:
-        text = Action(tool_calls=(ToolCall("done", {}, "reference_done"),))
-        return ReferenceEpisode((*actions, text), ())
+        if info and actions:  # there is nobody to talk to, but text beside a call counts
+            actions[-1] = replace(actions[-1], text="\n".join(info))
+        return ReferenceEpisode((*actions, Action(tool_calls=(ToolCall("done", {}, "reference_done"),))), ())
     actions.append(Action("\n".join(info) or "Goodbye."))
     return ReferenceEpisode(tuple(actions), (*script, STOP))

@@ -156,11 +156,8 @@ def _quietly() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with _without_dotenv():
-                from loguru import logger
-
-                logger.disable("tau2")
-                import litellm
-
+                importlib.import_module("loguru").logger.disable("tau2")
+                litellm: Any = importlib.import_module("litellm")
                 settings = {name: getattr(litellm, name, None) for name in _LITELLM_SETTINGS}
                 callbacks = {name: list(getattr(litellm, name, None) or []) for name in _LITELLM_CALLBACKS}
                 try:
@@ -179,8 +176,7 @@ def _quietly() -> Iterator[None]:
 @contextmanager
 def _without_dotenv() -> Iterator[None]:
     """tau2 and litellm read the first ``.env`` file above the working directory when they are imported."""
-    import dotenv
-
+    dotenv: Any = importlib.import_module("dotenv")
     original = dotenv.load_dotenv
 
     def nothing(*arguments: Any, **options: Any) -> bool:

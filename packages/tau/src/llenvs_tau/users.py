@@ -27,8 +27,8 @@ Reply = dict[str, Any]
 _ATTEMPTS = 4
 """Times that a model is asked which says nothing, as in the upstream."""
 _OPENING_NOTE = (
-    "(This message holds all that the user wants; the user agrees to whatever follows from it and will say nothing "
-    f"else. Write {STOP} once everything is done.)"
+    "(This message holds all that the user wants; the user agrees to whatever follows from it and will say "
+    f"nothing else. Write {STOP} once everything is done.)"
 )
 _GO_ON = f"Please go on: everything that the user wants is in the first message. Write {STOP} once it is done."
 
