@@ -11,19 +11,27 @@ The hooks are in `llenvs.integrations.trl`, `.verl` and `.openrlhf`; none of the
 used.
 """
 
+from llenvs.integrations.chat_ids import PrefixBreak
 from llenvs.integrations.dataset import DatasetProvider, TaskItem
+from llenvs.integrations.masked_trajectory import MaskedTrajectory, TokenSpan
+from llenvs.integrations.masking import MasksFromText, TrajectoryMasker
 from llenvs.integrations.scoring import Scorer, ScoringResult
 from llenvs.integrations.splits import TaskSplit, split_tasks
 from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
 
 __all__ = [
     "DatasetProvider",
+    "MaskedTrajectory",
+    "MasksFromText",
+    "PrefixBreak",
     "Scorer",
     "ScoringResult",
     "TaskIdentity",
     "TaskItem",
     "TaskMismatch",
     "TaskSplit",
+    "TokenSpan",
+    "TrajectoryMasker",
     "prompt_sha256",
     "split_tasks",
 ]

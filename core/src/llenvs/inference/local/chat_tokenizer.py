@@ -70,7 +70,27 @@ class ChatTokenizer:
             EngineUnavailable: the model has no chat template.
         """
         tools = () if request.tool_choice == "none" else request.tools
-        messages = request.messages
+        chat = self.render_chat(request.messages, tools)
+        return RenderedPrompt(chat.text + request.prefix, (*chat.token_ids, *self.encode(request.prefix)))
+
+    def render_chat(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolDefinition] = (),
+        *,
+        generation_prompt: bool = True,
+    ) -> RenderedPrompt:
+        """A chat as the model reads it.
+
+        Args:
+            messages: the last of them may be from the assistant.
+            tools: what it is told that it may call.
+            generation_prompt: whether the beginning of an assistant's turn follows.
+
+        Raises:
+            BadRequest, EngineUnavailable: see `render`.
+        """
+        messages = tuple(messages)
         if not tools and not any(message.tool_calls or message.role == "tool" for message in messages):
             pass
         elif self.knows_tools:
@@ -78,11 +98,9 @@ class ChatTokenizer:
         else:
             messages, tools = render_chat(messages, tools, self.parser), ()
         apart = KeptApart.of([template_message(each, "mapping") for each in messages], self._control_text)
-        pieces = apart.pieces(self._apply(apart.messages, tools), self._backend)
-        ids = [
-            token for text, special in [*pieces, (request.prefix, False)] for token in self.encode(text, special)
-        ]
-        return RenderedPrompt("".join(text for text, _ in pieces) + request.prefix, tuple(ids))
+        pieces = apart.pieces(self._apply(apart.messages, tools, generation_prompt), self._backend)
+        ids = [token for text, special in pieces for token in self.encode(text, special)]
+        return RenderedPrompt("".join(text for text, _ in pieces), tuple(ids))
 
     def encode(self, text: str, special: bool = False) -> list[int]:
         """Ids of `text`, nothing added. `special`: whether control tokens written out in it are taken as such."""
@@ -132,7 +150,9 @@ class ChatTokenizer:
             return message
         return replace(message, content=written, tool_calls=())
 
-    def _apply(self, messages: list[dict[str, Any]], tools: Sequence[ToolDefinition]) -> str:
+    def _apply(
+        self, messages: list[dict[str, Any]], tools: Sequence[ToolDefinition], generation_prompt: bool = True
+    ) -> str:
         if self._chat_template is None and not self.tokenizer.chat_template:
             raise EngineUnavailable(
                 self._backend, "the model has no chat template; give one as chat_template=..., in Jinja"
@@ -145,7 +165,7 @@ class ChatTokenizer:
                     messages,
                     tools=[tool.to_openai() for tool in tools] or None,
                     chat_template=self._chat_template,
-                    add_generation_prompt=True,
+                    add_generation_prompt=generation_prompt,
                     tokenize=False,
                     **self._template_options,
                 )
