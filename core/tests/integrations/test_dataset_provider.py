@@ -13,7 +13,7 @@ from llenvs.integrations import prompt_sha256, split_tasks
 
 
 def test_items() -> None:
-    provider = DatasetProvider("arithmetic/times", by=3)
+    provider = DatasetProvider("arithmetic/times", options={"by": 3})
     assert len(provider) == 20
     item = provider[4]
     assert (item.task_index, item.prompt, item.ground_truth) == (4, "What is 4 times 3?", "12")
@@ -52,7 +52,7 @@ def test_the_system_prompt_goes_first() -> None:
 
 
 def test_rows_hold_no_answer_unless_asked() -> None:
-    row = next(DatasetProvider("arithmetic/times", by=3).rows())
+    row = next(DatasetProvider("arithmetic/times", options={"by": 3}).rows())
     assert set(row) == {"prompt", "task_index", "llenvs"}
     identity = json.loads(row["llenvs"])
     digest = hashlib.sha256(b"What is 0 times 3?").hexdigest()
@@ -63,11 +63,13 @@ def test_rows_hold_no_answer_unless_asked() -> None:
         "task_index": 0,
         "prompt_sha256": digest,
     }
-    assert next(DatasetProvider("arithmetic/times", by=3).rows(ground_truth=True))["ground_truth"] == "0"
+    assert (
+        next(DatasetProvider("arithmetic/times", options={"by": 3}).rows(ground_truth=True))["ground_truth"] == "0"
+    )
 
 
 def test_options_must_have_a_json_form() -> None:
-    provider = DatasetProvider("arithmetic/times", extra_rewards=[lambda *_: None])
+    provider = DatasetProvider(make("arithmetic/times", extra_rewards=[lambda *_: None]))
     with pytest.raises(InvalidOption, match="must be plain JSON"):
         provider[0].row()
 

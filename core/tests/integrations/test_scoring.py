@@ -34,7 +34,7 @@ def test_the_scorer_says_what_the_environment_says() -> None:
 
 
 def test_a_failure_is_no_reward_of_zero() -> None:
-    scorer = Scorer("arithmetic/times", fails=(1,), unscored=(2,))
+    scorer = Scorer("arithmetic/times", options={"fails": (1,), "unscored": (2,)})
     failed = scorer.score(1, "<answer>2</answer>")
     assert (failed.reward, failed.correct) == (None, None)
     assert failed.error == "OSError: the sandbox is gone"
@@ -63,14 +63,14 @@ def test_mistakes_of_the_caller_are_raised() -> None:
     with pytest.raises(InvalidOption, match="env"):
         Scorer(42)  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="go with an address"):
-        Scorer(make("arithmetic/times"), size=3)
+        Scorer(make("arithmetic/times"), options={"size": 3})
 
 
 def test_a_row_is_scored_against_no_other_task() -> None:
-    row = DatasetProvider("arithmetic/times", by=3)[4].identity
-    assert Scorer("arithmetic/times", by=3).score_identified(row, "<answer>12</answer>").reward == 1.0
+    row = DatasetProvider("arithmetic/times", options={"by": 3})[4].identity
+    assert Scorer("arithmetic/times", options={"by": 3}).score_identified(row, "<answer>12</answer>").reward == 1.0
     with pytest.raises(TaskMismatch, match="task 4 has another prompt"):
-        Scorer("arithmetic/times", by=2).score_identified(row, "<answer>12</answer>")
+        Scorer("arithmetic/times", options={"by": 2}).score_identified(row, "<answer>12</answer>")
     with pytest.raises(TaskMismatch):
         Scorer("arithmetic/times").score_batch([4], ["x"], prompt_sha256s=[row.prompt_sha256])
     made = TaskIdentity.from_json(row.to_json())
@@ -107,7 +107,7 @@ def test_what_waits_is_scored_side_by_side_and_within_the_limit() -> None:
 
 
 def test_what_takes_too_long_is_a_failure_of_its_own() -> None:
-    scorer = Scorer("arithmetic/times", timeout=0.05, slow=0.6)
+    scorer = Scorer("arithmetic/times", timeout=0.05, options={"slow": 0.6})
     result = asyncio.run(scorer.ascore(0, "<answer>0</answer>"))
     assert result == ScoringResult(None, error="TimeoutError: no score within 0.05 s", metadata={"task_index": 0})
     assert scorer.score_batch([0, 1], ["", ""]) == [result, replace(result, metadata={"task_index": 1})]

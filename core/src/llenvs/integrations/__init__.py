@@ -3,7 +3,7 @@
 ```python
 from llenvs.integrations import DatasetProvider, Scorer
 
-scorer = Scorer("reasoning_gym/leg_counting", size=100)
+scorer = Scorer("reasoning_gym/leg_counting", options={"size": 100})
 print(scorer.score(task_index=0, response="<answer>100</answer>").reward)
 ```
 

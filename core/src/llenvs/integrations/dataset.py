@@ -123,14 +123,14 @@ class DatasetProvider(Sequence[TaskItem]):
         seed: int = 0,
         system_prompt: Any = None,
         prompt: Any = None,
-        **options: Any,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(env, str):
-            self.env, self._owned = make(env, **options), True
+            self.env, self._owned = make(env, **(options or {})), True
         elif not isinstance(env, Environment):
             raise InvalidOption("env", env, 'must be an Environment or "adapter/name"')
         elif options:
-            raise InvalidOption("options", sorted(options), "go with an address, not with an environment")
+            raise InvalidOption("options", dict(options), "go with an address, not with an environment")
         else:
             self.env, self._owned = env, False
         size = len(self.env)
