@@ -12,8 +12,8 @@ health won (+0.1) or lost (-0.1). The game ends when your health reaches 0.
 left, right, up and down turn you, and move you if the tile there is free. do acts on the tile that you face: it \
 collects, attacks, eats and drinks. Collecting a sapling takes some tries on grass. Food, drink and energy fall \
 with time; sleep restores energy, and attracts danger. Crafting needs a crafting table nearby (tools of iron also \
-a furnace), and the materials: a crafting table and pickaxes and swords of wood need wood, those of stone wood and \
-stone, those of iron wood, stone, coal and iron."""
+a furnace), and the materials: a crafting table and pickaxes and swords of wood need wood, those of stone wood \
+and stone, those of iron wood, stone, coal and iron."""
 
 _CLASSIC_RULES = """\
 Stone and coal need a wooden pickaxe, iron a stone one, a diamond an iron one. Lava kills."""
@@ -22,8 +22,8 @@ _FULL_RULES = """\
 Stone and coal need a wooden pickaxe, iron a stone one, diamonds an iron one, sapphires and rubies a diamond one. \
 descend and ascend work on ladders; a ladder down opens once enough creatures of the floor are defeated. rest \
 heals. Arrows need a bow, spells need a book to be read and mana, enchantments a table and a gem. A new floor \
-gives experience, which level_up_dexterity, level_up_strength and level_up_intelligence spend. What a potion does is \
-different in each world. Torches give light."""
+gives experience, which level_up_dexterity, level_up_strength and level_up_intelligence spend. What a potion \
+does is different in each world. Torches give light."""
 
 _SHOWN: dict[ObservationMode, str] = {
     "text": "You are told what is in view; 2 left, 1 up means two tiles to the left and one up.",
