@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,11 @@ def shared_by_copies(root: Any) -> str | None:
                 if not _is_constant(held, set()):
                     return f"the function {each.__qualname__} holds an object of {type(held).__name__}"
     return None
+
+
+def copied_with_schemas_shared(env: Any) -> Any:
+    """A deep copy, but for the schemas of the tools, which nothing changes: they are most of a small object."""
+    return copy.deepcopy(env, {id(tool.info): tool.info for tool in env.tools})
 
 
 def deep_size(root: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from llenvs.core.simulator import Snapshots
 from llenvs_aviary.options import DummyOptions
 from llenvs_aviary.tasks import TaskSource, selected
 from llenvs_aviary.upstream import load, versions
@@ -15,7 +14,7 @@ class DummyTasks(TaskSource):
     """One story for each of `tasks`, or `size` times (once, if not told) one about anything."""
 
     success_signal = "reward"
-    snapshots = Snapshots.NONE  # its tools are functions that hold the environment object
+    branching = "copy"
     uses_random = True
 
     def __init__(self, options: DummyOptions) -> None:
@@ -33,4 +32,14 @@ class DummyTasks(TaskSource):
 
     def make(self, index: int) -> Any:
         """See `TaskSource`."""
-        return load().DummyEnv(task=self._tasks[self._order[index]], end_immediately=self._ends)
+        return self._made(self._tasks[self._order[index]])
+
+    def copied(self, env: Any) -> Any:
+        """See `TaskSource`. The tools hold the original, but read nothing of it that ever changes."""
+        made = self._made(env.task)
+        made.tools = env.tools
+        made.state = env.state.model_copy(update={"messages": list(env.state.messages)})
+        return made
+
+    def _made(self, task: str | None) -> Any:
+        return load().DummyEnv(task=task, end_immediately=self._ends)

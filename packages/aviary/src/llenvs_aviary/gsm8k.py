@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, UpstreamFailed
+from llenvs_aviary.copying import copied_with_schemas_shared
 from llenvs_aviary.options import GSM8KOptions
 from llenvs_aviary.tasks import TaskSource, selected
 from llenvs_aviary.upstream import load, quiet_datasets, versions
@@ -89,6 +90,9 @@ class BoundedEvaluator(_upstream.SafeMathEvaluator):
 class BoundedCalculatorEnv(_upstream.CalculatorEnv):
     """The upstream's environment; it also notes what was submitted.
 
+    Its tools are async here, since the upstream gives plain functions to other threads, which takes longer than
+    they do.
+
     Attributes:
         submitted: the answer as text, None before it.
         correct: whether the upstream took it for right.
@@ -98,7 +102,7 @@ class BoundedCalculatorEnv(_upstream.CalculatorEnv):
     correct: bool = False
 
     @functools.wraps(_upstream.CalculatorEnv.calculator)
-    def calculator(self, expr: str) -> Any:
+    async def calculator(self, expr: str) -> Any:
         """See the upstream."""
         if isinstance(expr, str):
             try:
@@ -109,7 +113,7 @@ class BoundedCalculatorEnv(_upstream.CalculatorEnv):
         return super().calculator(expr)
 
     @functools.wraps(_upstream.CalculatorEnv.submit_answer)
-    def submit_answer(self, answer: str) -> Any:
+    async def submit_answer(self, answer: str) -> Any:
         """See the upstream; what is neither text nor number fails like a text that is no number."""
         try:
             correct, reward, done = super().submit_answer(answer)
@@ -124,6 +128,7 @@ class GSM8KTasks(TaskSource):
 
     success_signal = "correct"
     branching = "copy"  # its tools are methods, its state is None
+    waits = False
     failure_prefixes = (*TaskSource.failure_prefixes, "Error using calculator: ")
 
     def __init__(self, options: GSM8KOptions) -> None:
@@ -174,6 +179,14 @@ class GSM8KTasks(TaskSource):
         """See `TaskSource`."""
         problem_id, question, answer = self._rows[self._order[index]]
         return BoundedCalculatorEnv(problem_id, question, answer, self._config)
+
+    def copied(self, env: Any) -> Any:
+        """See `TaskSource`."""
+        return copied_with_schemas_shared(env)
+
+    def size_of(self, env: Any) -> int:
+        """See `TaskSource`; seen with `deep_size`, schemas left out."""
+        return 4096
 
     def truth(self, env: Any) -> Mapping[str, Any]:
         """See `TaskSource`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import httpx
 import tenacity
 
 from llenvs.core.errors import InvalidOption, UpstreamFailed
+from llenvs_aviary.copying import copied_with_schemas_shared
 from llenvs_aviary.options import HotPotQAOptions
 from llenvs_aviary.pages import EpisodePages, PageLibrary
 from llenvs_aviary.tasks import TaskSource, selected
@@ -56,6 +58,11 @@ class OwnHotPotQAEnv(_upstream.HotPotQAEnv):
             self.unreachable = last or error
             raise
 
+    @functools.wraps(_upstream.HotPotQAEnv.lookup)
+    async def lookup(self, keyword: str) -> Any:
+        """See the upstream, which would give a plain function to another thread."""
+        return super().lookup(keyword)
+
     async def calculate_answer_reward(self, answer: str | None) -> float:
         """See the upstream, which takes its evaluation mode for the question, and so always uses "contains"."""
         if answer is None:
@@ -79,7 +86,7 @@ class HotPotQATasks(TaskSource):
     def __init__(self, options: HotPotQAOptions) -> None:
         folder = None if options.data_dir is None else Path(options.data_dir).expanduser()
         self._options, self._library = options, _library(options, folder)
-        self.records = self._library.online
+        self.records = self.waits = self._library.online
         config = _upstream.HotPotQAEnvConfig(
             correct_reward=options.correct_reward,
             incorrect_reward=options.incorrect_reward,
@@ -133,6 +140,14 @@ class HotPotQATasks(TaskSource):
             proxy=config.proxy,
             pages=self._library,
         )
+
+    def copied(self, env: Any) -> Any:
+        """See `TaskSource`."""
+        return copied_with_schemas_shared(env)
+
+    def size_of(self, env: Any) -> int:
+        """See `TaskSource`."""
+        return 8192 + sys.getsizeof(env.state.page) + sum(map(sys.getsizeof, env.state.lookup_results))
 
     def truth(self, env: Any) -> Mapping[str, Any]:
         """See `TaskSource`."""

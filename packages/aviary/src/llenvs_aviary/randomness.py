@@ -17,18 +17,18 @@ def seeded(*parts: int) -> Iterator[None]:
 
     They are put back at the end. The generators are one for the whole process, so one thread at a time is inside.
     """
-    text = ":".join(map(str, parts))
+    text = ":".join(map(str, parts))  # a text gives the same numbers in every process
     with _lock:
-        numpy = sys.modules.get("numpy")
+        numpy_random = sys.modules.get("numpy.random")
         before = random.getstate()
-        numpy_before = None if numpy is None else numpy.random.get_state()
-        random.seed(text)  # a text gives the same numbers in every process
-        if numpy is not None:
-            numpy.random.seed(random.getrandbits(32))
+        numpy_before = None if numpy_random is None else numpy_random.get_state()
+        random.seed(text)
+        if numpy_random is not None:
+            numpy_random.seed(random.getrandbits(32))
             random.seed(text)
         try:
             yield
         finally:
             random.setstate(before)
-            if numpy is not None and numpy_before is not None:
-                numpy.random.set_state(numpy_before)
+            if numpy_random is not None and numpy_before is not None:
+                numpy_random.set_state(numpy_before)

@@ -20,7 +20,7 @@ from llenvs.core.tools import ToolCall, ToolDefinition, ToolResult, ToolStatus
 from llenvs.core.tools.executor import with_ids
 from llenvs.core.tools.messages import turn_messages
 from llenvs_aviary.calls import CallChecker
-from llenvs_aviary.copying import deep_size, shared_by_copies
+from llenvs_aviary.copying import shared_by_copies
 from llenvs_aviary.messages import chat_message, contents, definition, is_plain, request
 from llenvs_aviary.options import AviaryOptions
 from llenvs_aviary.randomness import seeded
@@ -139,7 +139,7 @@ class AviarySimulator(Simulator):
 
     def snapshot_size(self, snapshot: Any) -> int:
         """Bytes of the object; the chat is shared with states."""
-        return deep_size(vars(snapshot[1]) if hasattr(snapshot[1], "__dict__") else snapshot[1])
+        return self._source.size_of(snapshot[1])
 
     def close(self) -> None:
         """Close the environment object. What it raises is logged: nobody can do anything about it."""
@@ -147,7 +147,7 @@ class AviarySimulator(Simulator):
         if env is None:
             return
         try:
-            run(env.close(), self._options.time_limit)
+            run(env.close(), self._options.time_limit, waits=self._source.waits)
         except Exception as error:  # noqa: BLE001
             logger.warning("%s: closing an environment object failed: %r", self._name, error)
 
@@ -260,7 +260,7 @@ class AviarySimulator(Simulator):
     def _run(self, seed: int, turn: int, doing: str, make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         with seeded(seed, turn) if self._source.uses_random else nullcontext():
             try:
-                given = run(make(), self._options.time_limit)
+                given = run(make(), self._options.time_limit, waits=self._source.waits)
             except TimeoutError as error:
                 limit = f"it took longer than time_limit={self._options.time_limit} seconds"
                 raise UpstreamFailed(self._name, doing, str(error) or limit) from error

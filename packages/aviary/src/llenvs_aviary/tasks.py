@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from llenvs.core.simulator import Snapshots
+from llenvs_aviary.copying import deep_size
 from llenvs_aviary.options import Branching
 
 
@@ -24,6 +25,7 @@ class TaskSource(ABC):
         records: whether `heard` and `tell` are used.
         failure_prefixes: how the text of a tool that failed begins.
         supports_images: whether messages may hold pictures.
+        waits: whether coroutines of its environment objects wait for anything, such as a thread or the network.
         task: an unchanging task text that upstream does not give.
     """
 
@@ -36,6 +38,7 @@ class TaskSource(ABC):
     records: bool = False
     failure_prefixes: ClassVar[tuple[str, ...]] = ("Encountered exception during tool call: ",)
     supports_images: bool = False
+    waits: bool = True
     task: str | None = None
 
     @property
@@ -53,6 +56,10 @@ class TaskSource(ABC):
     def copied(self, env: Any) -> Any:
         """An independent copy of `env`, which was found fit for it."""
         return copy.deepcopy(env)
+
+    def size_of(self, env: Any) -> int:
+        """Bytes that a copy of `env` takes, roughly."""
+        return deep_size(env)
 
     def truth(self, env: Any) -> Mapping[str, Any]:
         """What of `env` belongs into the hidden state; plain data."""

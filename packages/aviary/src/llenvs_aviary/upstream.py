@@ -64,10 +64,24 @@ def quiet_datasets() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def run(coroutine: Coroutine[Any, Any, T], limit: float | None) -> T:
+def run(coroutine: Coroutine[Any, Any, T], limit: float | None, *, waits: bool = True) -> T:
     """What `coroutine` gives, run on the loop that all sync calls of this process share.
+
+    Args:
+        coroutine: of the upstream.
+        limit: seconds; None for no limit.
+        waits: False for one that never waits for anything. It is run here and now, without a limit: to hand it
+            to another thread takes several times longer than such a coroutine does.
 
     Raises:
         TimeoutError: it took longer than `limit` seconds.
     """
+    if not waits:
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        coroutine.close()
+        raise RuntimeError("a coroutine of the upstream waits, though it was taken for one that does not")
     return run_sync(coroutine if limit is None else asyncio.wait_for(coroutine, limit))
