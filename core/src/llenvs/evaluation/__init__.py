@@ -22,15 +22,33 @@ from llenvs.evaluation.result import EvaluationResult, RunResult, SignalSummary
 from llenvs.evaluation.rollout import Rollout, RolloutError
 from llenvs.evaluation.run_folder import RunFolderError, read_trajectories
 from llenvs.evaluation.runner import TrajectoryRunner
+from llenvs.evaluation.segmented_decisions import (
+    Branch,
+    Feedback,
+    Finish,
+    ForceNext,
+    GoOn,
+    SegmentStep,
+    StepCallback,
+    Stop,
+)
+from llenvs.evaluation.segmented_rollout import SegmentedRollout
+from llenvs.evaluation.segmented_runner import SegmentedTrajectoryRunner
+from llenvs.evaluation.segmented_search import SegmentProposer
 from llenvs.evaluation.statistics import Interval, bootstrap_interval, pass_at_k, wilson_interval
 from llenvs.evaluation.yaml_source import ConfigError
 
 __all__ = [
+    "Branch",
     "ConfigError",
     "EnvironmentConfig",
     "EvaluationConfig",
     "EvaluationInterrupted",
     "EvaluationResult",
+    "Feedback",
+    "Finish",
+    "ForceNext",
+    "GoOn",
     "Interval",
     "ModelConfig",
     "PreparedEnvironment",
@@ -39,7 +57,13 @@ __all__ = [
     "RolloutError",
     "RunFolderError",
     "RunResult",
+    "SegmentProposer",
+    "SegmentStep",
+    "SegmentedRollout",
+    "SegmentedTrajectoryRunner",
     "SignalSummary",
+    "StepCallback",
+    "Stop",
     "TooManyErrors",
     "TrajectoryRunner",
     "arun_config",

@@ -44,6 +44,10 @@ class EnvironmentThreads:
             return await self._environment.astep(state, action)
         return await self._call(functools.partial(self._environment.step, state, action))
 
+    async def call(self, function: Callable[[], T]) -> T:
+        """``function()`` in one of the threads."""
+        return await self._call(function)
+
     async def _call(self, function: Callable[[], T]) -> T:
         return await self._threads.call(functools.partial(self._contained, function))
 

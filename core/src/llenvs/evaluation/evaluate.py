@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
+from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.interruption import run_interruptibly
 from llenvs.evaluation.loggers import LogSpec, RunLogger, make_loggers
@@ -21,6 +23,8 @@ from llenvs.evaluation.rollout import Rollout
 from llenvs.evaluation.run import EvaluationRun, PlannedEnvironment
 from llenvs.evaluation.run_folder import open_run_folder
 from llenvs.evaluation.runner import TrajectoryRunner
+from llenvs.evaluation.segmented_decisions import StepCallback
+from llenvs.evaluation.segmented_runner import SegmentedTrajectoryRunner
 from llenvs.inference.backend import Backend
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.sampling import SamplingParams
@@ -47,6 +51,7 @@ def run_evaluation(
     max_errors: int | None = None,
     trajectory_timeout: float | None = None,
     on_trajectory: Callable[[Rollout], None] | None = None,
+    step_callback: StepCallback | None = None,
 ) -> EvaluationResult:
     """Evaluate a model in an environment. Also works inside a running event loop (a notebook).
 
@@ -70,6 +75,8 @@ def run_evaluation(
         max_errors: stop when more trajectories than this ended in an error.
         trajectory_timeout: seconds after which a trajectory is given up as an error.
         on_trajectory: called with each `Rollout` as it ends, on the event loop: keep it short.
+        step_callback: for a `SegmentedEnvironment`: called after each segment, decides how to go on
+            (`llenvs.evaluation.StepCallback`).
 
     Returns:
         The figures. Trajectories are not kept in memory: read them with ``result.trajectories()``.
@@ -101,6 +108,7 @@ def run_evaluation(
         max_errors=max_errors,
         trajectory_timeout=trajectory_timeout,
         on_trajectory=on_trajectory,
+        step_callback=step_callback,
     )
     return run_interruptibly(evaluation)
 
@@ -126,6 +134,7 @@ async def arun_evaluation(
     max_errors: int | None = None,
     trajectory_timeout: float | None = None,
     on_trajectory: Callable[[Rollout], None] | None = None,
+    step_callback: StepCallback | None = None,
 ) -> EvaluationResult:
     """`run_evaluation` for async code. Cancelled, it keeps what is done and lets the cancellation through."""
     evaluation = _Evaluation(
@@ -148,6 +157,7 @@ async def arun_evaluation(
         max_errors=max_errors,
         trajectory_timeout=trajectory_timeout,
         on_trajectory=on_trajectory,
+        step_callback=step_callback,
     )
     return await evaluation.execute()
 
@@ -176,6 +186,7 @@ class _Evaluation:
     max_errors: int | None
     trajectory_timeout: float | None
     on_trajectory: Callable[[Rollout], None] | None
+    step_callback: StepCallback | None
     run: EvaluationRun | None = None
 
     async def execute(self) -> EvaluationResult:
@@ -200,10 +211,13 @@ class _Evaluation:
             return build_environment(self.environment, None, {}, builder)[0]
         return self.environment
 
-    def _plan(
-        self, environment: Environment[Any], builder: PromptBuilder, loggers: Sequence[RunLogger]
-    ) -> EvaluationRun:
-        runner = TrajectoryRunner(
+    def _runner(self, environment: Environment[Any], builder: PromptBuilder) -> TrajectoryRunner:
+        make: Callable[..., TrajectoryRunner] = TrajectoryRunner
+        if isinstance(environment, SegmentedEnvironment):
+            make = partial(SegmentedTrajectoryRunner, step_callback=self.step_callback)
+        elif self.step_callback is not None:
+            raise InvalidOption("step_callback", self.step_callback, "needs a SegmentedEnvironment")
+        return make(
             environment,
             self.backend,
             sampling_params=self.sampling_params,
@@ -213,6 +227,11 @@ class _Evaluation:
             batch_size=self.batch_size,
             trajectory_timeout=self.trajectory_timeout,
         )
+
+    def _plan(
+        self, environment: Environment[Any], builder: PromptBuilder, loggers: Sequence[RunLogger]
+    ) -> EvaluationRun:
+        runner = self._runner(environment, builder)
         if isinstance(self.repeats, bool) or self.repeats < 1:
             raise InvalidOption("repeats", self.repeats, "must be at least 1")
         tasks = choose_tasks(environment, self.num_tasks, self.task_indices)
@@ -234,6 +253,10 @@ class _Evaluation:
             "max_errors": self.max_errors,
             "trajectory_timeout": self.trajectory_timeout,
         }
+        if self.step_callback is not None:
+            config["step_callback"] = getattr(
+                self.step_callback, "__qualname__", type(self.step_callback).__name__
+            )
         return EvaluationRun(
             [PlannedEnvironment(label, runner, tasks, self.repeats)],
             batch_size=runner.batch_size,

@@ -115,6 +115,8 @@ def make_record(environment: str, rollout: Rollout, *, exact: bool = False) -> d
         request = rollout.requests[number - first] if number >= first else ()
         record["turns"].append(_turn(transition, _new_messages(request, shown)))
         shown = request
+    if rollout.branches:
+        record["branches"] = [make_record(environment, branch, exact=exact) for branch in rollout.branches]
     if exact:
         record["trajectory"] = json.loads(trajectory.to_json())
     return record

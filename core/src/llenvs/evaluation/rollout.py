@@ -70,6 +70,9 @@ class Rollout:
         error: why there is no score, or None.
         seconds: from reset to the end.
         cut_off: the runner's own `max_steps` ended it.
+        branches: rollouts that left this one on the way and went on by themselves.
+        paid: tokens and cost where they are more than those of the generations in the trajectory (text that was
+            thrown away, branches); None where they are not.
     """
 
     task_index: int
@@ -82,6 +85,8 @@ class Rollout:
     error: RolloutError | None = None
     seconds: float = 0.0
     cut_off: bool = False
+    branches: tuple[Rollout, ...] = ()
+    paid: Usage | None = None
 
     @property
     def reward(self) -> float:
@@ -96,6 +101,8 @@ class Rollout:
     @property
     def usage(self) -> Usage:
         """Tokens and cost of all generations."""
+        if self.paid is not None:
+            return self.paid
         if self.trajectory is None:
             return Usage()
         return sum((t.generation.usage for t in self.trajectory if t.generation is not None), Usage())

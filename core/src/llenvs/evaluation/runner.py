@@ -157,8 +157,11 @@ class TrajectoryRunner:
         return await self._run(attempt)
 
     async def _run(self, attempt: Attempt, start: Trajectory | None = None) -> Rollout:
+        return await self._play(Episode(self, attempt, start))
+
+    async def _play(self, episode: Episode) -> Rollout:
+        """The rollout that `episode` is once it is played; errors in it are part of the rollout."""
         began = time.perf_counter()
-        episode = _Episode(self, attempt, start)
         error: RolloutError | None = None
         success: bool | None = None
         deadline = asyncio.timeout(self.trajectory_timeout)
@@ -181,19 +184,7 @@ class TrajectoryRunner:
             error = RolloutError.of(caught)
         except (Exception, SystemExit) as caught:  # noqa: BLE001 - whatever they raise, the rollout says it
             error = RolloutError.of(caught)
-        trajectory = episode.trajectory
-        return Rollout(
-            attempt.task_index,
-            attempt.repeat,
-            episode.seed,
-            trajectory,
-            tuple(episode.requests),
-            success,
-            {} if trajectory is None else signal_sums(t.rewards for t in trajectory),
-            error,
-            time.perf_counter() - began,
-            episode.cut_off,
-        )
+        return episode.rollout(success, error, time.perf_counter() - began)
 
     def _attempts(self, task_indices: Iterable[int], repeats: int) -> Iterator[Attempt]:
         if repeats < 1:
@@ -211,10 +202,10 @@ class TrajectoryRunner:
         return index
 
 
-class _Episode:
+class Episode:
     """One episode being played. What is done stays readable when it breaks off."""
 
-    def __init__(self, runner: TrajectoryRunner, attempt: Attempt, start: Trajectory | None) -> None:
+    def __init__(self, runner: TrajectoryRunner, attempt: Attempt, start: Trajectory | None = None) -> None:
         self.runner = runner
         self.attempt = attempt
         self.seed = runner.reset_seed(attempt.task_index, attempt.repeat)
@@ -222,7 +213,24 @@ class _Episode:
         self.requests: list[tuple[ChatMessage, ...]] = []
         self.cut_off = False
 
+    def rollout(self, success: bool | None, error: RolloutError | None, seconds: float) -> Rollout:
+        """What came of it, with how it ended."""
+        trajectory = self.trajectory
+        return Rollout(
+            self.attempt.task_index,
+            self.attempt.repeat,
+            self.seed,
+            trajectory,
+            tuple(self.requests),
+            success,
+            {} if trajectory is None else signal_sums(t.rewards for t in trajectory),
+            error,
+            seconds,
+            self.cut_off,
+        )
+
     async def play(self) -> None:
+        """Reset, unless it begins with a trajectory, and act until the episode ends."""
         runner, threads = self.runner, self.runner._threads
         if self.trajectory is None:
             self.trajectory = Trajectory(await threads.reset(self.attempt.task_index, self.seed))

@@ -118,6 +118,10 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         """
         return Response.of(state)
 
+    def ground_truth(self, state: State[SegmentedHidden]) -> str | None:
+        """The base environment's."""
+        return self.base_env.ground_truth(hidden_of(state)["base"])
+
     # -- the contract -------------------------------------------------------------------------------------
 
     def step(self, state: State[SegmentedHidden], action: Action) -> StepResult:
@@ -249,8 +253,8 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
     def segments(self, state: State[SegmentedHidden], text: str) -> tuple[str, ...]:
         """The segments of `text` as it goes on from what is said in `state`."""
         said = Response.of(state).text
-        boundaries = [b - len(said) for b in self.segmenter.boundaries(said + text) if b > len(said)]
-        return cut(text, boundaries)
+        boundaries = self.segmenter.boundaries_after(len(said), said + text)
+        return cut(text, [b - len(said) for b in boundaries])
 
     def _replayed(self, trajectory: Trajectory, response: Action, end: bool) -> Trajectory:
         segments = list(self.segments(trajectory.final_state, response.text))

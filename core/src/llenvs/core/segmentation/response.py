@@ -71,7 +71,11 @@ class Response:
     @property
     def whole_text(self) -> str:
         """All messages of the response, with blank lines between them: what the base environment is given."""
-        return "\n\n".join([*self.said, self.text] if self.text or not self.said else self.said)
+        whole = ""
+        for text in (*self.said, self.text):
+            breaks = len(whole) - len(whole.rstrip("\n"))
+            whole += "\n" * (2 - min(2, breaks)) + text if whole and text else text
+        return whole
 
     def after(self, segment: Segment) -> Response:
         """The response with one more segment, or with feedback after which a new message begins."""

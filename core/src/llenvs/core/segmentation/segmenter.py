@@ -38,6 +38,11 @@ class Segmenter(ABC):
         """The segments of `text`; none for an empty one."""
         return cut(text, self.boundaries(text))
 
+    def boundaries_after(self, begin: int, text: str, *, complete: bool = True) -> list[int]:
+        """The boundaries of `text` that come after `begin`, where a segment was ended already by somebody else."""
+        found = [b for b in self.boundaries(text, complete=complete) if b > begin]
+        return found if self.blank_segments else _without_blank(text, found, begin)
+
     def settled_until(self, text: str) -> int:
         """The offset before which no continuation of `text` adds a boundary or takes one away.
 
@@ -61,9 +66,8 @@ def cut(text: str, boundaries: Sequence[int]) -> tuple[str, ...]:
     return tuple(text[a:b] for a, b in pairwise(edges))
 
 
-def _without_blank(text: str, boundaries: Sequence[int]) -> list[int]:
+def _without_blank(text: str, boundaries: Sequence[int], begin: int = 0) -> list[int]:
     kept: list[int] = []
-    begin = 0
     for boundary in boundaries:
         if not text[begin:boundary].isspace():
             kept.append(boundary)
