@@ -1,0 +1,109 @@
+"""Scores of single-turn rows, and what a trainer gets where there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from llenvs.core.environment import Environment
+from llenvs.core.errors import InvalidOption, LLEnvsError
+from llenvs.core.loop import run_sync
+from llenvs.integrations.scorer_pool import ScorerPool
+from llenvs.integrations.scoring import ScoringResult
+
+OnError = Literal["skip", "raise"] | float
+"""What stands for the reward of a response that could not be scored: nothing, an exception, or this number."""
+
+_log = logging.getLogger("llenvs.integrations")
+
+
+class NotScored(LLEnvsError):
+    """The environment failed, so a response has no reward; the message holds the task and what it said."""
+
+
+class RowScorer:
+    """Scores rows of data sets of single-turn environments. Can be pickled (see `ScorerPool`).
+
+    Args:
+        env: of rows that have a ``task_index`` alone; None when all rows have an identity (column ``llenvs``).
+        on_error: for a response that the environment could not score, once it is logged at ERROR with its task:
+            "skip" (no reward), "raise" (`NotScored`), or a number.
+        max_concurrency: see `Scorer`.
+        timeout: see `Scorer`.
+
+    Raises:
+        InvalidOption: `env` has several turns, for which one text is no episode; the message names the hook of the
+            trainer to use.
+    """
+
+    def __init__(
+        self,
+        env: Environment[Any] | str | None,
+        *,
+        on_error: OnError,
+        max_concurrency: int = 8,
+        timeout: float | None = None,
+        agent_hook: str,
+    ) -> None:
+        if on_error not in ("skip", "raise") and (
+            isinstance(on_error, bool) or not isinstance(on_error, int | float)
+        ):
+            raise InvalidOption("on_error", on_error, "is no policy", valid='"skip", "raise" or a number')
+        self.pool = ScorerPool(env, max_concurrency=max_concurrency, timeout=timeout)
+        self.on_error = on_error
+        self._agent_hook = agent_hook
+        if self.pool.environment is not None:
+            self._check(self.pool.environment)
+
+    def score(self, rows: Sequence[Mapping[str, Any]], responses: Sequence[str]) -> list[ScoringResult]:
+        """A result for each row, in order; those of one environment are scored together.
+
+        Raises:
+            TaskMismatch, InvalidOption: a row is no task of its environment.
+            NotScored: with ``on_error="raise"``.
+        """
+        return run_sync(self.ascore(rows, responses))
+
+    async def ascore(self, rows: Sequence[Mapping[str, Any]], responses: Sequence[str]) -> list[ScoringResult]:
+        """`score`, for callers with a loop."""
+        found = [self.pool.find(row) for row in rows]
+        if len(found) != len(responses):
+            raise InvalidOption("responses", len(responses), f"must be as many as rows ({len(found)})")
+        results: list[ScoringResult | None] = [None] * len(found)
+        for scorer in dict.fromkeys(scorer for scorer, _, _ in found):
+            self._check(scorer.env)
+            numbers = [number for number, (of, _, _) in enumerate(found) if of is scorer]
+            scored = await scorer.ascore_batch(
+                [found[n][1] for n in numbers],
+                [responses[n] for n in numbers],
+                prompt_sha256s=[found[n][2] for n in numbers],
+            )
+            for number, result in zip(numbers, scored, strict=True):
+                results[number] = result
+                if result.error is not None:
+                    _log.error(
+                        "%s: task %d was not scored: %s", scorer.env.spec.id, found[number][1], result.error
+                    )
+        done = [result for result in results if result is not None]
+        if self.on_error == "raise":
+            failed = next(((n, r.error) for n, r in enumerate(done) if r.error is not None), None)
+            if failed is not None:
+                scorer, index, _ = found[failed[0]]
+                raise NotScored(f"{scorer.env.spec.id}: task {index} was not scored: {failed[1]}")
+        return done
+
+    def reward(self, result: ScoringResult) -> float | None:
+        """The reward of a result, by `on_error` where it has none."""
+        if result.reward is not None or self.on_error in ("skip", "raise"):
+            return result.reward
+        return float(self.on_error)
+
+    def _check(self, environment: Environment[Any]) -> None:
+        if environment.spec.is_multi_turn:
+            raise InvalidOption(
+                "env",
+                environment.spec.id,
+                "has several turns, and a text at the end holds the environment's words too",
+                valid=f"single-turn environments; for this one use {self._agent_hook}",
+            )

@@ -1,0 +1,108 @@
+"""TRL: reward functions and data sets for `GRPOTrainer` (written for TRL 1.16).
+
+```python
+from trl import GRPOConfig, GRPOTrainer
+import llenvs
+from llenvs.integrations.trl import make_trl_dataset, make_trl_reward_fn
+
+env = llenvs.make("reasoning_gym/leg_counting", size=1000)
+trainer = GRPOTrainer(model="Qwen/Qwen3-0.6B", reward_funcs=make_trl_reward_fn(env),
+                      train_dataset=make_trl_dataset(env), args=GRPOConfig(...))
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from llenvs.core.environment import Environment
+from llenvs.integrations.completion_text import last_answer
+from llenvs.integrations.dataset import DatasetProvider
+from llenvs.integrations.row_scoring import OnError, RowScorer
+
+
+class TRLReward:
+    """A reward function for `GRPOTrainer` and its kin; see `make_trl_reward_fn`."""
+
+    def __init__(self, env: Environment[Any] | str | None = None, **options: Any) -> None:
+        self._rows = RowScorer(env, agent_hook="make_trl_environment or make_trl_rollout_fn", **options)
+        # the trainer logs the reward under this name
+        self.__name__ = self._rows.pool.name
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        *,
+        log_metric: Callable[[str, float], None] | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """One reward per completion; None where the environment failed.
+
+        Args:
+            prompts: of each completion (each prompt as often as there are generations of it).
+            completions: texts, or lists of messages.
+            log_metric: TRL's, for the mean of each signal.
+            columns: the data set's other columns; ``llenvs`` or ``task_index`` is needed.
+        """
+        names = [name for name in ("llenvs", "task_index") if columns.get(name) is not None]
+        rows = [{name: columns[name][number] for name in names} for number in range(len(completions))]
+        results = self._rows.score(rows, [last_answer(completion) for completion in completions])
+        if log_metric is not None and results:
+            for name, value in _means(results):
+                log_metric(name, value)
+        return [self._rows.reward(result) for result in results]
+
+
+def make_trl_reward_fn(
+    env: Environment[Any] | str | None = None,
+    *,
+    on_error: OnError = "skip",
+    max_concurrency: int = 8,
+    timeout: float | None = None,
+) -> TRLReward:
+    """The reward of a single-turn environment as a reward function: an object that can be pickled, so that
+    asynchronous trainers can call it in a worker.
+
+    Its value is `SignalBundle.total`. The signals are logged as ``llenvs/<name>``, with the share of completions
+    that could not be scored as ``llenvs/error``.
+
+    Args:
+        env: the environment; None when every row has an identity, as those of `make_trl_dataset` have, so that one
+            data set can mix environments.
+        on_error: for a completion that the environment could not score. "skip" gives None, which TRL leaves out of
+            the group's mean as long as no other reward function gives a number for it: with a second reward
+            function (a constant format reward, say) TRL counts None as 0.
+        max_concurrency: see `llenvs.integrations.Scorer`.
+        timeout: seconds for one completion; see `llenvs.integrations.Scorer`.
+
+    Raises:
+        InvalidOption: the environment has several turns.
+    """
+    return TRLReward(env, on_error=on_error, max_concurrency=max_concurrency, timeout=timeout)
+
+
+def make_trl_dataset(
+    env: Environment[Any] | str,
+    *,
+    indices: Iterable[int] | None = None,
+    system_prompt: Any = None,
+    ground_truth: bool = False,
+    streaming: bool = False,
+) -> Any:
+    """The tasks as a `datasets.Dataset` (`streaming`: `IterableDataset`) with the columns ``prompt`` (messages),
+    ``task_index`` and ``llenvs``; see `DatasetProvider.to_hf_dataset`."""
+    provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt)
+    return provider.to_hf_dataset(ground_truth=ground_truth, streaming=streaming)
+
+
+def _means(results: Sequence[Any]) -> list[tuple[str, float]]:
+    """Means of the signals over the completions that have them, and the share of failures."""
+    values: dict[str, list[float]] = {}
+    for result in results:
+        for name, value in result.signals.items():
+            values.setdefault(name, []).append(value)
+    failures = sum(result.error is not None for result in results) / len(results)
+    means = [(f"llenvs/{name}", sum(each) / len(each)) for name, each in values.items()]
+    return [*means, ("llenvs/error", failures)]
