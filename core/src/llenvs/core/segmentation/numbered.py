@@ -27,10 +27,15 @@ class NumberedStepSegmenter(Segmenter):
         self.labels = (labels,) if isinstance(labels, str) else tuple(labels)
         if not all(isinstance(label, str) and label.strip() for label in self.labels):
             raise InvalidOption("labels", self.labels, "must be words", valid='("step",)')
+        self._steps = {complete: self._pattern(complete) for complete in (True, False)}
+
+    def _pattern(self, complete: bool) -> re.Pattern[str]:
+        """Where steps begin; a marker at the very end counts only when nothing can make another of it."""
         words = "|".join(re.escape(label) for label in self.labels)
-        labelled = rf"(?:{words})[ \t]+\d{{1,3}}(?=\W)" if words else r"(?!)"
+        end = r"(?=\W|\Z)" if complete else r"(?=\W)"
+        labelled = rf"(?:{words})[ \t]+\d{{1,3}}{end}" if words else r"(?!)"
         numbered = r"(?:\d{1,3}[.)]|\(\d{1,3}\))(?=\s)"
-        self._step = re.compile(
+        return re.compile(
             rf"(?P<line>(?:^|(?<=\r))(?=[ ]{{0,3}}(?:[#>*+_-]++[ \t]*+)*+(?:{labelled}|{numbered})))"
             rf"|(?<=[.!?:])[*_\"')\]]*(?P<within>[ \t]+)(?=[*_]*{labelled})",
             re.IGNORECASE | re.MULTILINE,
@@ -38,7 +43,8 @@ class NumberedStepSegmenter(Segmenter):
 
     def _boundaries(self, text: str, complete: bool) -> Iterable[int]:
         found = [
-            m.start("line") if m["line"] is not None else m.start("within") for m in self._step.finditer(text)
+            m.start("line") if m["line"] is not None else m.start("within")
+            for m in self._steps[complete].finditer(text)
         ]
         return fenced_code(text).filtered(found)
 
