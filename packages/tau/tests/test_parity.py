@@ -6,6 +6,7 @@ A sample; ``benchmarks/tau.py`` does it for all tasks.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,11 +84,11 @@ def test_random_episodes_up_to_the_limits(tau: Make, domain: str) -> None:
             max_messages=limits["max_steps"],
             max_errors=limits["max_errors"],
         )
-        try:
-            ends.add(compare(env, number % min(len(source), 20), actions, script, **limits))
-        except ValueError as error:  # the upstream cannot grade this task where the record was never made
-            assert "not found" in str(error) and domain == "mock"
-    assert ends >= {"user_stop", "max_steps", "too_many_errors"} if domain != "retail" else ends
+        index = number % min(len(source), 20)
+        if source.task_ids[index] == "create_task_1_with_env_assertions":
+            continue  # which the upstream cannot grade unless the record was made
+        ends.add(compare(env, index, actions, script, **limits))
+    assert domain == "retail" or ends >= {"user_stop", "max_steps", "too_many_errors"}
 
 
 def _random_action(rng: random.Random, calls: list[Any]) -> Action:
@@ -100,7 +101,5 @@ def _random_action(rng: random.Random, calls: list[Any]) -> Action:
         return call(rng.choice(calls).name, no_such_argument=1)
     if kind < 0.5:
         chosen = rng.sample(calls, 2)
-        from dataclasses import replace
-
         return Action("", tuple(replace(c, id=f"call_{i}") for i, c in enumerate(chosen)))
     return Action(tool_calls=(rng.choice(calls),))

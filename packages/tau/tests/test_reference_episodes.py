@@ -11,8 +11,8 @@ import pytest
 from tau_play import with_references
 
 Make = Any
-NOOP_AIRLINE = "0 1 4 5 6 10 13 26 28 31 34 36 41 43 45 46 47 48 49".split()
-NOOP_RETAIL = "10 12 25 50 57 65 105".split()
+NOOP_AIRLINE = [str(i) for i in (0, 1, 4, 5, 6, 10, 13, 26, 28, 31, 34, 36, 41, 43, 45, 46, 47, 48, 49)]
+NOOP_RETAIL = ["10", "12", "25", "50", "57", "65", "105"]
 
 
 def rewards(env: Any, episodes: list[Any]) -> list[float | None]:

@@ -217,7 +217,7 @@ class TauSimulator(Simulator):
         message = user_message(self._domain.upstream.message, self.outside.ask(lambda: user.reply(heard)))
         dialogue.replies += 1
         dialogue.sent(message, to="environment" if message.is_tool_call() else "agent")
-        if self._domain.upstream.user.UserSimulator.is_stop(message):
+        if user.may_stop and self._domain.upstream.user.UserSimulator.is_stop(message):
             dialogue.reason = USER_STOP
 
     def _run_pending_calls(self) -> None:

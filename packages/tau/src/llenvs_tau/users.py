@@ -56,6 +56,8 @@ class User(ABC):
 
     deterministic: ClassVar[bool] = False
     """Whether equal conversations always get equal replies."""
+    may_stop: ClassVar[bool] = True
+    """Whether the upstream's words for stopping, in a reply, end the episode."""
 
     @abstractmethod
     def reply(self, heard: Heard) -> Reply:
@@ -191,6 +193,7 @@ class InstructionsUser(User):
     """Not standard: says all that the task tells the user in the first message, and nothing of use afterwards."""
 
     deterministic: ClassVar[bool] = True
+    may_stop: ClassVar[bool] = False  # it names the word that the agent is to write
 
     def reply(self, heard: Heard) -> Reply:
         """See `User`."""
