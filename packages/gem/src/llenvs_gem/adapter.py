@@ -61,6 +61,10 @@ class GemAdapter(Adapter):
             from llenvs_gem.game_environment import GemGameEnvironment
 
             return GemGameEnvironment(entry, options)
+        if options.tool_types:
+            from llenvs_gem.tool_environment import GemToolEnvironment
+
+            return GemToolEnvironment(entry, options)
         from llenvs_gem.question_environment import GemQuestionEnvironment
 
         return GemQuestionEnvironment(entry, options)

@@ -221,7 +221,11 @@ _DATASETS: dict[str, tuple[Kind, str, dict[str, Any]]] = {
         )
         for depth in (0, 1, 2, 3, 5)
     },
-    "qa:NaturalQuestions": (Kind.QA, "questions put to a search engine", _columns("axon-rl/NaturalQuestions", "train")),
+    "qa:NaturalQuestions": (
+        Kind.QA,
+        "questions put to a search engine",
+        _columns("axon-rl/NaturalQuestions", "train"),
+    ),
     "qa:HotpotQA": (Kind.QA, "questions of several hops", _columns("axon-rl/HotpotQA", "train")),
     **{
         f"eval:{name}": (Kind.MATH, f"mathematics: {name}", _columns("axon-rl/math-eval", split))
@@ -279,7 +283,11 @@ def _entries() -> dict[str, Entry]:
     for name in _REASONING.split():
         made[f"rg:{name}"] = Entry(f"rg:{name}", Kind.REASONING, f"reasoning_gym 0.1.23: {name}")
     made[COMPOSITE] = Entry(
-        COMPOSITE, Kind.REASONING, "a mix of reasoning_gym data sets", Needs.BROKEN, "AssertionError: it names no parts"
+        COMPOSITE,
+        Kind.REASONING,
+        "a mix of reasoning_gym data sets",
+        Needs.BROKEN,
+        "AssertionError: it names no parts",
     )
     return made
 
@@ -311,8 +319,8 @@ ALIASES: dict[str, str] = _aliases()
 def find(name: str) -> Entry:
     """The entry of an id, of one in other letter case, or of an alias.
 
-    Aliases are a game without its difficulty (the easy one), ``math:``, ``qa:`` and ``code:`` for what the upstream
-    files under ``eval:`` alone, and ``reasoning_gym:`` for ``rg:``.
+    Aliases are a game without its difficulty (the easy one), ``math:``, ``qa:`` and ``code:`` for what the
+    upstream files under ``eval:`` alone, and ``reasoning_gym:`` for ``rg:``.
 
     Raises:
         UnknownEnvironment: with the nearest ids.

@@ -10,15 +10,14 @@ MEMORY_LIMIT = 4 << 30
 """Address space of the worker in bytes."""
 _OUTPUT_LIMIT = 16 << 20  # of what it may write, which is its last words alone
 
-_FORBIDDEN = frozenset(
-    """
+_EVENTS = """
     os.chmod os.chown os.exec os.fork os.forkpty os.kill os.killpg os.link os.mkdir os.posix_spawn os.remove
     os.rename os.rmdir os.spawn os.symlink os.system os.truncate os.unlink os.utime pty.spawn subprocess.Popen
     shutil.copyfile shutil.copytree shutil.move shutil.rmtree
     socket.connect socket.bind socket.getaddrinfo socket.gethostbyname socket.sendto
     ftplib.connect http.client.connect smtplib.connect urllib.Request webbrowser.open
-    """.split()
-)
+"""
+_FORBIDDEN = frozenset(_EVENTS.split())
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 

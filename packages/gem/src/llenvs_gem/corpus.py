@@ -40,8 +40,8 @@ def find_corpus(nltk_data: str | None) -> Path:
         if _is_corpus(folder):
             return folder
     raise CorpusMissing(
-        f"this game needs the NLTK corpus 'words', which is not here; run: {COMMAND} (it is downloaded once), or name "
-        "a folder that has it with nltk_data=... or NLTK_DATA"
+        f"this game needs the NLTK corpus 'words', which is not here; run: {COMMAND} (it is downloaded once), or "
+        "name a folder that has it with nltk_data=... or NLTK_DATA"
     )
 
 

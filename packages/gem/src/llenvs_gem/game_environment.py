@@ -41,7 +41,12 @@ class GemGameEnvironment(SimulatorEnvironment):
             is_multi_turn=True,
             success_signal="success",
             description=entry.description,
-            metadata={"gem": version(), "settings": dict(entry.settings), "seed": options.seed, "note": entry.note},
+            metadata={
+                "gem": version(),
+                "settings": dict(entry.settings),
+                "seed": options.seed,
+                "note": entry.note,
+            },
         )
         super().__init__(
             spec,
@@ -59,5 +64,3 @@ class GemGameEnvironment(SimulatorEnvironment):
         if next_state.is_terminal:
             won = 1.0 if next_state.hidden["truth"]["won"] else 0.0
             yield Signal("success", RewardType.OUTCOME, won, None, 0.0)
-
-

@@ -158,7 +158,7 @@ class Game:
         return [have[name] for name in self.fields.fixed]
 
     def moving(self) -> list[Any]:
-        """The values of `Fields.moving`, in its order, and where the random generator stands. Not to be changed."""
+        """The values of `Fields.moving`, in order, and where the random generator stands. Not to be changed."""
         have = self._upstream.__dict__
         values = [have[name] for name in self.fields.moving]
         values.append(list(self._player.random.place))

@@ -1,9 +1,9 @@
 """What text may reach the parts of the upstreams that execute text. For the worker process.
 
-sympy's parser turns text into Python code and evaluates it, and so do some scorers of reasoning_gym by `eval`; the
-text comes from a model, or from a state that a client sent. In the worker the code that sympy is about to evaluate
-is checked first, and these scorers are given an `eval` that takes literals and sums alone. Numbers that grow beyond
-measure are a matter of the worker's limits.
+sympy's parser turns text into Python code and evaluates it, and so do some scorers of reasoning_gym by `eval`;
+the text comes from a model, or from a state that a client sent. In the worker the code that sympy is about to
+evaluate is checked first, and these scorers are given an `eval` that takes literals and sums alone. Numbers that
+grow beyond measure are a matter of the worker's limits.
 """
 
 from __future__ import annotations

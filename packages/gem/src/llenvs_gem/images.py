@@ -21,8 +21,8 @@ def image_contents(images: Any, column: str) -> tuple[ImageContent, ...]:
     """The images of a row.
 
     Args:
-        images: one or a list of: a PIL image, encoded bytes, ``{"bytes": ..., "path": ...}`` as ``datasets`` stores
-            them, or the path of a file.
+        images: one or a list of: a PIL image, encoded bytes, ``{"bytes": ..., "path": ...}`` as ``datasets``
+            stores them, or the path of a file.
         column: where they stand, for errors.
 
     Raises:

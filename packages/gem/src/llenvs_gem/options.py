@@ -22,12 +22,13 @@ class GameOptions(SimulatorOptions):
     )
     prompt: Literal["event", "suffix", "full"] = Field(
         default="event",
-        description="What is observed: what the upstream says of the last move; this and the board; or all that was "
-        "said since the rules, and the board.",
+        description="What is observed: what the upstream says of the last move; this and the board; or all that "
+        "was said since the rules, and the board.",
     )
     invalid_action: Literal["terminate", "continue"] = Field(
         default="terminate",
-        description="Whether an action that the game cannot read ends the episode (as in the upstream), or uses a turn.",
+        description="Whether an action that the game cannot read ends the episode (as in the upstream), or "
+        "uses a turn.",
     )
 
 
@@ -44,8 +45,8 @@ class QuestionOptions(SingleTurnOptions):
 
     answer_extractor: Any = Field(
         default="native",
-        description="How the answer is found in a response: as the upstream does it, the name of another extractor, "
-        "a mapping with its options, or a list of them as a fallback chain. A submitted answer is taken as it is.",
+        description="How the answer is found in a response: as the upstream does it, the name of another "
+        "extractor, a mapping with its options, or a list of them as a fallback chain.",
     )
     time_limit: float = Field(
         default=10.0, gt=0, le=3600, description="Seconds for judging an answer; for code, for each test."
@@ -59,13 +60,15 @@ class QuestionOptions(SingleTurnOptions):
         default=None, ge=1, description="(tools) Actions of an episode; none for one more than max_tool_uses."
     )
     max_tool_uses: int | None = Field(
-        default=10, ge=1, description="(tools) Actions of an episode in which tools are run; none for no limit."
+        default=10,
+        ge=1,
+        description="(tools) Calls that are run in an episode, submit_answer aside; none for no limit.",
     )
     tool_reward: float = Field(
-        default=0.0, allow_inf_nan=False, description="(tools) Reward of a step in which a tool was run."
+        default=0.0, allow_inf_nan=False, description="(tools) Reward for each call that was run."
     )
     tool_success_reward: float = Field(
-        default=0.0, allow_inf_nan=False, description="(tools) Added to it where no call failed."
+        default=0.0, allow_inf_nan=False, description="(tools) Added to it for a call that did not fail."
     )
     python_time_limit: float = Field(
         default=10.0, gt=0, le=3600, description="(tool python) Seconds that a program may run."
@@ -75,14 +78,15 @@ class QuestionOptions(SingleTurnOptions):
     )
     search_url: str | None = Field(
         default=None,
-        description="(tool search) Address of a retrieval server of the upstream's kind; without it that of SEARCH_URL.",
+        description="(tool search) Address of a retrieval server of the upstream's kind; without it that of "
+        "SEARCH_URL.",
     )
     search_topk: int = Field(default=3, ge=1, description="(tool search) Documents per query.")
     search_time_limit: float = Field(default=5.0, gt=0, le=3600, description="(tool search) Seconds for a query.")
     mcp: Any = Field(
         default=None,
-        description='(tool mcp) A server of the Model Context Protocol: its URL, {"url", "headers"}, or {"command", '
-        '"args", "env", "cwd"}; also as the one entry of {"mcpServers": {...}}.',
+        description='(tool mcp) A server of the Model Context Protocol: its URL, {"url", "headers"}, or '
+        '{"command", "args", "env", "cwd"}; also as the one entry of {"mcpServers": {...}}.',
     )
 
 
@@ -98,16 +102,16 @@ class DatasetOptions(QuestionOptions):
 
     dataset: Any = Field(
         default=None,
-        description="The rows, instead of those of the hub: a list of mappings, the path of a .jsonl, .json, .csv or "
-        ".parquet file or of a folder that Dataset.save_to_disk wrote, or a datasets.Dataset or DatasetDict.",
+        description="The rows, instead of those of the hub: a list of mappings, the path of a .jsonl, .json, .csv "
+        "or .parquet file or of a folder that Dataset.save_to_disk wrote, or a datasets.Dataset or DatasetDict.",
     )
     split: str | None = Field(default=None, description="Split of the data set; none for the upstream's choice.")
     size: int | None = Field(default=None, ge=1, description="Number of tasks at most; none for all rows.")
     shuffle: int | None = Field(
         default=None,
         ge=0,
-        description="Seed that shuffles the rows, into the upstream's order for this seed (its own is 0); none for "
-        "the rows as they are.",
+        description="Seed that shuffles the rows, into the upstream's order for this seed (its own is 0); none "
+        "for the rows as they are.",
     )
     question_key: str | None = Field(default=None, description="Column of the question; none for the upstream's.")
     answer_key: str | None = Field(

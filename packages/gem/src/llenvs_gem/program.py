@@ -111,9 +111,7 @@ def _run(code: str, stdin: str, time_limit: float, memory_limit: int) -> Program
             timed_out = True
         finally:
             _kill(process)
-        return ProgramResult(
-            process.returncode == 0 and not timed_out, _read(out), _read(err).strip(), timed_out
-        )
+        return ProgramResult(process.returncode == 0 and not timed_out, _read(out), _read(err).strip(), timed_out)
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -141,4 +139,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
-

@@ -13,10 +13,10 @@ MOST_WORDS = 1 << 28
 class CountedRandom(random.Random):
     """`random.Random` that counts what it gives, so that its state is its seed and a count.
 
-    Both kinds of raw draws, ``random()`` and ``getrandbits(k)``, take 32-bit words of the Mersenne Twister in order:
-    two, and one for each begun 32 bits (CPython, ``_randommodule.c``). A generator with the same seed that has
-    dropped as many words goes on alike. That is a few bytes instead of the 2.5 kB of the twister, and it is only
-    paid for by those who draw again.
+    Both kinds of raw draws, ``random()`` and ``getrandbits(k)``, take 32-bit words of the Mersenne Twister in
+    order: two, and one for each begun 32 bits (CPython, ``_randommodule.c``). A generator with the same seed that
+    has dropped as many words goes on alike. That is a few bytes instead of the 2.5 kB of the twister, and it is
+    only paid for by those who draw again.
     """
 
     def __init__(self) -> None:

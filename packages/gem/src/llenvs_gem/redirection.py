@@ -1,8 +1,9 @@
 """Games that draw from a generator of their own instead of the process's global one.
 
-The upstream's games draw from the global `random`, reseed it at each reset, and load word lists from wherever NLTK
-looks. Their modules are given stand-ins for these names, which serve whoever plays in this thread, and are what they
-stand for to everybody else. So a game depends on nothing that other threads do, and leaves nothing behind.
+The upstream's games draw from the global `random`, reseed it at each reset, and load word lists from wherever
+NLTK looks. Their modules are given stand-ins for these names, which serve whoever plays in this thread, and are
+what they stand for to everybody else. So a game depends on nothing that other threads do, and leaves nothing
+behind.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from typing import Any
 from llenvs.core.errors import InvalidOption, NotInstalled, UpstreamFailed
 
 _SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
-_VALID = f"rows (a list of mappings), a datasets.Dataset or DatasetDict, or the path of a {', '.join(_SUFFIXES)} file "
+_VALID = (
+    f"rows (a list of mappings), a datasets.Dataset or DatasetDict, or the path of a {', '.join(_SUFFIXES)} file "
+)
 _VALID += "or of a folder that Dataset.save_to_disk wrote"
 
 
@@ -74,9 +76,9 @@ def _from_path(path: Path, split: str | None) -> Sequence[Mapping[str, Any]]:
 
         try:
             found = datasets.load_from_disk(str(path))
-        except Exception as error:
+        except (OSError, ValueError) as error:
             raise InvalidOption("dataset", str(path), f"is no saved data set ({error})", valid=_VALID) from None
-        return _split_of(found, split) if isinstance(found, Mapping) else found  # type: ignore[return-value]
+        return _split_of(found, split) if isinstance(found, Mapping) else found
     if path.suffix.lower() not in _SUFFIXES:
         raise InvalidOption("dataset", str(path), "is no file of rows", valid=_VALID)
     try:

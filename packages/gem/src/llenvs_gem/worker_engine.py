@@ -1,6 +1,6 @@
 """The worker's side: grades answers and makes items of reasoning_gym, in the child process.
 
-Requests (see `llenvs.core.simulator.EngineProcess`); what is no JSON travels as the raw part, in the exact encoding:
+Requests (see `llenvs.core.simulator.EngineProcess`); what is no JSON travels as the raw part, exactly encoded:
 
     {"do": "grade", "answer": text, "truths": [text, ...]}               -> {"correct": bool}
     {"do": "item", "name": ..., "size": n, "seed": n, "index": i}        -> {}, the item

@@ -113,9 +113,7 @@ class Workers:
             if self._idle:
                 return self._idle.pop()
         try:
-            return EngineProcess(
-                "llenvs_gem.worker_engine:engine", {}, name=environment, start_limit=START_LIMIT
-            )
+            return EngineProcess("llenvs_gem.worker_engine:engine", {}, name=environment, start_limit=START_LIMIT)
         except BaseException as error:
             with self._changed:
                 self._working -= 1
