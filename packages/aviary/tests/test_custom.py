@@ -102,6 +102,10 @@ def test_an_environment_that_dictates_its_chat(own: Own) -> None:
 def test_objects_of_the_process(make: Own) -> None:
     env = make("custom", env=aviary_own.Counter(2))
     assert answers(played(env, 0, [call("add")])[0]) == ["1"]
+    with pytest.raises(
+        InvalidOption, match=r"cannot be copied \(cannot pickle '_thread.lock' object\); give the class"
+    ):
+        make("custom", env=aviary_own.Locked())
     env = make("custom", env=aviary_own.objects)
     assert [begin(env, index).observation.prompt for index in (0, 1)] == ["Count to 2.", "Count to 4."]
     env = make("custom", env=lambda goal: aviary_own.Counter(goal + 1), env_options=[{"goal": 1}, {"goal": 2}])

@@ -13,7 +13,7 @@ import pytest
 from aviary_play import act, answers, begin, call, played, reward
 
 import llenvs
-from llenvs import Action
+from llenvs import Action, State
 from llenvs.core.errors import InvalidOption, UnknownEnvironment, UnknownOption, UpstreamFailed
 from llenvs.core.tools import ToolCall, ToolStatus
 from llenvs_aviary.environment import AviaryEnvironment
@@ -140,6 +140,38 @@ def test_pages_of_the_network_are_repeated_in_a_replay(make: Make, hotpotqa: str
     again.tell(heard)
     assert again["B"] == "fetched"
     assert EpisodePages(library)["B"] == "fetched"  # another episode need not ask again
+
+
+def test_a_state_brings_its_pages_along(make: Make, hotpotqa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a network whose page is another one each time it is asked."""
+    import httpx
+    from aviary.envs.hotpotqa import env as upstream
+
+    asked = []
+
+    async def fetch(client: Any, url: str, **kwargs: Any) -> httpx.Response:
+        asked.append(url)
+        page = (
+            f"<p>Version {len(asked)} of the page is here. It is long enough.</p><p>Line two of {len(asked)}.</p>"
+        )
+        return httpx.Response(200, text=page, request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(upstream, "fetch_with_retry", fetch)
+    first = make("hotpotqa", data_dir=hotpotqa, online=True)
+    searched = first.step(begin(first, 0), call("search", entity="A B"))
+    assert answers(searched)[0].startswith("Version 1 of the page is here.")
+    assert asked == ["https://en.wikipedia.org/w/index.php?search=A+B"]
+    looked = first.step(searched.next_state, call("lookup", keyword="line two"))
+    assert answers(looked) == ["(Result 1 / 1) Line two of 1."]
+
+    second = make("hotpotqa", data_dir=hotpotqa, online=True)
+    other = second.step(begin(second, 0), call("search", entity="A B"))
+    assert answers(other)[0].startswith("Version 2 of the page is here.")
+    there = State.from_json(searched.next_state.to_json())
+    assert answers(second.step(there, call("lookup", keyword="line two"))) == ["(Result 1 / 1) Line two of 1."]
+    again = second.step(second.step(there, call("lookup", keyword="x")).next_state, call("search", entity="A B"))
+    assert answers(again)[0].startswith("Version 1 of the page is here.")
+    assert len(asked) == 2
 
 
 def test_answers_in_text_for_models_without_tools(make: Make, gsm8k: str) -> None:

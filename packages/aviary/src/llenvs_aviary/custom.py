@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llenvs.core.errors import InvalidOption, UpstreamFailed, listed
+from llenvs.core.errors import InvalidOption, LLEnvsError, UpstreamFailed, listed
 from llenvs.core.simulator import Snapshots
 from llenvs_aviary.locate import locate
 from llenvs_aviary.options import CustomOptions, OpenOptions
@@ -45,6 +45,8 @@ class OpenTasks(TaskSource):
         doing = f"making the environment object of task {index}"
         try:
             env = self._make_one(self._order[index])
+        except LLEnvsError:
+            raise
         except Exception as error:
             raise UpstreamFailed(self._name, doing, error) from error
         if not isinstance(env, load().Environment):
@@ -77,7 +79,8 @@ def _of_env(options: CustomOptions) -> tuple[Maker, int]:
     if objects and all(isinstance(each, environment) for each in objects):
         if options.env_options is not None:
             raise InvalidOption("env_options", options.env_options, "an object that is made already takes none")
-        repeats = options.size or 1 if len(objects) == 1 else 1
+        objects = [_copied(each) for each in objects]  # so that nothing done to the given ones shows later
+        repeats = (options.size or 1) if len(objects) == 1 else 1
         return lambda index: _copied(objects[index % len(objects)]), len(objects) * repeats
     if not callable(given):
         valid = "an aviary Environment: class, function that makes one, object, or list of objects"
@@ -143,11 +146,6 @@ def dataset_tasks(data: Any, size: int | None) -> tuple[Maker, int]:
         if size is None:
             raise InvalidOption("size", None, "is needed: the data set is endless") from None
         return lambda index: data.get_new_env(), size
-    again = data if not _hands_out_originals(data) else None
-    if again is None:
+    if isinstance(data, load("aviary.env").EnvsTaskDataset):  # which hands out the objects it was given
         return lambda index: _copied(data.get_new_env_by_idx(index)), total
     return data.get_new_env_by_idx, total
-
-
-def _hands_out_originals(data: Any) -> bool:
-    return isinstance(data, load("aviary.env").EnvsTaskDataset)
