@@ -28,8 +28,8 @@ def module_name(name: str) -> str:
 
 
 def installed_modules() -> list[str]:
-    """Modules with a ``load_environment``: of the installed distributions that need Verifiers, and single files and
-    packages that stand on the path otherwise (not in site-packages). Sorted; nothing is imported."""
+    """Modules with a ``load_environment``: of the installed distributions that need Verifiers, and single files
+    and packages that stand on the path otherwise (not in site-packages). Sorted; nothing is imported."""
     found = {name for each in distributions() if _needs_verifiers(each) for name in _modules_of(each)}
     for folder in map(Path, dict.fromkeys(sys.path)):
         if not {"site-packages", "dist-packages", "lib-dynload"} & set(folder.parts) and not _is_library(folder):

@@ -19,7 +19,7 @@ from llenvs_verifiers.judges import has_judge, judge_backend, use_judge
 from llenvs_verifiers.loading import leaves, load
 from llenvs_verifiers.messages import tool_definitions
 from llenvs_verifiers.options import VerifiersOptions
-from llenvs_verifiers.scoring import TOTAL, score, watch
+from llenvs_verifiers.scoring import TOTAL, names_of, score, watch
 from llenvs_verifiers.simulator import VerifiersSimulator
 from llenvs_verifiers.tasks import Tasks
 
@@ -27,8 +27,8 @@ from llenvs_verifiers.tasks import Tasks
 class VerifiersEnvironment(SimulatorEnvironment):
     """The rollouts of an environment module: task i is row i of its data set.
 
-    Observations hold the whole chat, since the environment dictates it (`observation.messages`); `prompt` is what is
-    new in it.
+    Observations hold the whole chat, since the environment dictates it (`observation.messages`); `prompt` is what
+    is new in it.
 
     Signals, those of the rubric with the last step of an episode:
         one for each reward function, under its name, with its weight; a metric is one of weight 0.
@@ -49,9 +49,8 @@ class VerifiersEnvironment(SimulatorEnvironment):
             if judge is not None:
                 use_judge(leaf.rubric, judge)
             if options.max_steps is not None:
-                leaf.max_turns = min(
-                    options.max_steps, leaf.max_turns if leaf.max_turns > 0 else options.max_steps
-                )
+                own = leaf.max_turns if leaf.max_turns > 0 else options.max_steps
+                leaf.max_turns = min(options.max_steps, own)
         self._env = env
         self._loop = EventLoopThread(f"verifiers/{name}")
         self._tasks = Tasks(env, options)
@@ -73,11 +72,12 @@ class VerifiersEnvironment(SimulatorEnvironment):
             description=f"{type(env).__name__} of {env.env_id}",
             metadata={"verifiers": distribution_version("verifiers"), "split": options.split},
         )
+        names = [name for leaf in self._leaves for name in names_of(leaf.rubric)] if len(self._leaves) > 1 else []
         simple = all(is_made_of_tools(leaf) for leaf in self._leaves)
         copies = options.branching == "copy" or (options.branching == "auto" and simple)
         super().__init__(
             spec,
-            lambda: VerifiersSimulator(spec.id, self._tasks, self._loop),
+            lambda: VerifiersSimulator(spec.id, self._tasks, self._loop, names),
             num_tasks=len(self._tasks),
             snapshots=Snapshots.LOCAL if copies else Snapshots.NONE,
             limits=options.limits,
@@ -102,8 +102,8 @@ class VerifiersEnvironment(SimulatorEnvironment):
     def score_group(self, states: Sequence[State[SimulatorHidden]]) -> list[SignalBundle]:
         """The signals of finished episodes of one task, scored together as the upstream scores a group.
 
-        A step scores its episode as a group of one, so what compares episodes means nothing there. Judges are asked
-        anew. `total_reward` has in its metadata the advantage, the reward less the mean of the group.
+        A step scores its episode as a group of one, so what compares episodes means nothing there. Judges are
+        asked anew. `total_reward` has in its metadata the advantage, the reward less the mean of the group.
 
         Args:
             states: terminal states of the same task, one for each episode.
@@ -130,7 +130,7 @@ class VerifiersEnvironment(SimulatorEnvironment):
             self._cache.discard(simulator)
         rollouts = [episode.state for episode in episodes]
         try:
-            scored = self._loop.run(score(episodes[0].env, rollouts, as_group=True))
+            scored = self._loop.run(score(episodes[0].env, rollouts))
         except Exception as error:
             raise UpstreamFailed(self.spec.id, "scoring a group", error) from error
         return [SignalBundle(signals) for signals in scored]

@@ -68,7 +68,7 @@ class Episode:
             The environment's messages as plain data, where the environment is made of tools alone (see
             `is_made_of_tools`); else None.
         """
-        self._client.say(action)
+        self._client.say(action, with_tools=bool(self.state["tool_defs"]))
         token = _tool_errors.set([])
         try:
             return await self._within_limit(self._turn(heard))

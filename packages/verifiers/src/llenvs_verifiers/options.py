@@ -28,8 +28,8 @@ class VerifiersOptions(SimulatorOptions):
     )
     judge: Any = Field(
         default=None,
-        description="The model behind judge rubrics: a backend, or a mapping such as {backend: openai, model: ...} "
-        "with the options of one; none for what the module asks.",
+        description="The model behind judge rubrics: a backend, or a mapping such as {backend: openai, model: "
+        "...} with the options of one; none for what the module asks.",
     )
     branching: Literal["auto", "copy", "replay"] = Field(
         default="auto",

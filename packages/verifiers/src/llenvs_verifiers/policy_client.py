@@ -18,9 +18,9 @@ class PolicyClient(Client[Any, Any, Response, Any]):
         super().__init__(None)
         self._reply: Response | None = None
 
-    def say(self, action: Action) -> None:
-        """Make `action` the reply to the next request."""
-        self._reply = response_of(action)
+    def say(self, action: Action, *, with_tools: bool) -> None:
+        """Make `action` the reply to the next request; `with_tools` says whether that offers any."""
+        self._reply = response_of(action, with_tools)
 
     async def get_native_response(
         self,
@@ -66,15 +66,19 @@ class PolicyClient(Client[Any, Any, Response, Any]):
         return self
 
 
-def response_of(action: Action) -> Response:
-    """`action` as a model's response. A call that could not be read is passed on as the model wrote it, so that
-    the environment's own parser says what is wrong with it."""
+def response_of(action: Action, with_tools: bool) -> Response:
+    """`action` as a model's response.
+
+    A call that could not be read is passed on as the model wrote it, so that the environment's own parser says what
+    is wrong with it. A response that is calls alone has no content, as models have it, but where no tools are
+    offered: no model answers so there, and environments take the content for a text.
+    """
     calls = [
         ToolCall(id=call.id, name=call.name, arguments=call.source if call.problem else _json(call.arguments))
         for call in action.tool_calls
     ]
     message = ResponseMessage(
-        content=action.text or (None if calls else ""),
+        content=action.text or (None if calls and with_tools else ""),
         tool_calls=calls or None,
         finish_reason="tool_calls" if calls else "stop",
         is_truncated=False,

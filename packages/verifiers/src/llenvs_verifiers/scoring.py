@@ -1,7 +1,7 @@
 """The upstream's rubrics as signals: one for each function, and failures that stay visible.
 
-The upstream turns any exception in a reward function into 0.0. Its two methods that call such functions are wrapped
-here, on each rubric object, to note scores and exceptions; what it computes stays as it is.
+The upstream turns any exception in a reward function into 0.0. Its two methods that call such functions are
+wrapped here, on each rubric object, to note scores and exceptions; what it computes stays as it is.
 """
 
 from __future__ import annotations
@@ -69,6 +69,21 @@ def rubrics_of(rubric: Any) -> Iterator[Any]:
         yield rubric
 
 
+def names_of(rubric: Any) -> tuple[str, ...]:
+    """The names of the signals that the functions of `rubric` give, in order."""
+    names = {TOTAL, STEP}
+    functions = (func for each in rubrics_of(rubric) for func in each.funcs)
+    return tuple(_unique(str(getattr(func, "__name__", repr(func))), names) for func in functions)
+
+
+def with_all(signals: tuple[Signal, ...], names: Sequence[str]) -> tuple[Signal, ...]:
+    """`signals`, and one without a number for each of `names` that is not among them: functions of the other
+    environments of a group."""
+    have = {signal.name for signal in signals}
+    absent = dict.fromkeys(name for name in names if name not in have)
+    return (*signals, *(Signal(name, RewardType.PROCESS, weight=0.0) for name in absent))
+
+
 def watch(rubric: Any) -> None:
     """Note what the functions of `rubric` (all, when it is a group) give and raise."""
     for each in rubrics_of(rubric):
@@ -79,13 +94,15 @@ def watch(rubric: Any) -> None:
             each.logger.addFilter(_note_swallowed)
 
 
-async def score(env: Any, states: Sequence[Any], *, as_group: bool) -> list[tuple[Signal, ...]]:
-    """Score finished rollouts of one task as the upstream does, and say what each function gave.
+async def score(env: Any, states: Sequence[Any]) -> list[tuple[Signal, ...]]:
+    """Score finished rollouts of one task as the upstream's evaluation does, and say what each function gave.
+
+    It scores the rollouts of a task as a group, be it of one; scoring one alone is another method of its rubrics,
+    which adds up in another order and gives another last digit.
 
     Args:
         env: the environment of all of them (no group).
         states: the upstream's states.
-        as_group: together, with the functions that compare rollouts; else each alone.
 
     Returns:
         For each rollout a signal for each function, then `TOTAL`.
@@ -95,11 +112,7 @@ async def score(env: Any, states: Sequence[Any], *, as_group: bool) -> list[tupl
     record = Record()
     token = _record.set(record)
     try:
-        if as_group:
-            await env.rubric.score_group(list(states))
-        else:
-            for state in states:
-                await env.rubric.score_rollout(state)
+        await env.rubric.score_group(list(states))
     finally:
         _record.reset(token)
     for state in states:

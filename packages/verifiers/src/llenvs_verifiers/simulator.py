@@ -18,7 +18,7 @@ from llenvs.core.tools.executor import with_ids
 from llenvs_verifiers.episode import ENDINGS, CopyFailed, Episode
 from llenvs_verifiers.event_loop import EventLoopThread
 from llenvs_verifiers.messages import chat_messages, text_of, tool_definitions
-from llenvs_verifiers.scoring import STEP, score
+from llenvs_verifiers.scoring import STEP, score, with_all
 from llenvs_verifiers.tasks import Tasks
 
 LIMITS = ("max_turns_reached", "prompt_too_long", "timeout_reached", "max_total_completion_tokens_reached")
@@ -36,16 +36,16 @@ class _NotRecorded(Exception):
 
 
 class VerifiersSimulator(Simulator):
-    """One rollout at a time of any of the tasks.
+    """One rollout at a time of any of the tasks; `signals` are names that the end of each must have.
 
-    Each turn has one reply from outside: what the tools said, where the environment is made of tools alone, and the
-    signals, which may come from a judge. A replay repeats them; no tool and no judge is asked twice.
+    Each turn has one reply from outside: what the tools said, where the environment is made of tools alone, and
+    the signals, which may come from a judge. A replay repeats them; no tool and no judge is asked twice.
     """
 
     snapshots: ClassVar[Snapshots] = Snapshots.LOCAL
 
-    def __init__(self, name: str, tasks: Tasks, loop: EventLoopThread) -> None:
-        self._name, self._tasks, self._loop = name, tasks, loop
+    def __init__(self, name: str, tasks: Tasks, loop: EventLoopThread, signals: Sequence[str]) -> None:
+        self._name, self._tasks, self._loop, self._signal_names = name, tasks, loop, signals
         self._episode: Episode | None = None
         self._turn = 0
 
@@ -118,8 +118,8 @@ class VerifiersSimulator(Simulator):
             return None
 
     def _scores(self) -> tuple[Signal, ...]:
-        env = self.episode.env
-        return self._loop.run(score(env, [self.episode.state], as_group=env.requires_group_rollouts))[0]
+        scored = self._loop.run(score(self.episode.env, [self.episode.state]))
+        return with_all(scored[0], self._signal_names)
 
     def _step_signals(self) -> tuple[Signal, ...]:
         trajectory = self.episode.state["trajectory"]

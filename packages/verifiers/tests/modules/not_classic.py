@@ -1,0 +1,1 @@
+"""A module without load_environment."""
