@@ -75,10 +75,10 @@ def read_goal(
         fluents.setdefault(name, set()).add(tuple(filter(None, arguments.rstrip(")").split(", "))))
     try:
         parts = [_Part.read(part) for part in _members(_section(_read(problem), ":goal"))]
+        whole = len(parts) > 1
+        choices = [part.choices(constant, fluents, objects, index, only_possible=whole) for part in parts]
     except OtherForm:
         return None
-    whole = len(parts) > 1
-    choices = [part.choices(constant, fluents, objects, index, only_possible=whole) for part in parts]
     return GoalConditions(tuple(choices), whole) if choices and all(choices) else None
 
 
