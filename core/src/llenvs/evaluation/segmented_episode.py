@@ -91,8 +91,9 @@ class SegmentedEpisode(Episode):
                 self.cut_off = True
                 return
             piece = await self._next_piece(response)
+            asks = self._asks  # it may be another response afterwards
             await self._take(self._action_of(piece), piece)
-            if self._asks:
+            if asks:
                 await self._obey(await self._decision())
 
     def _turns(self) -> int:

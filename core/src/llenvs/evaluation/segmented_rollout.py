@@ -25,6 +25,7 @@ class SegmentedRollout(Rollout):
             takes no assistant prefix (see `SegmentedTrajectoryRunner`).
     """
 
+    branches: tuple[SegmentedRollout, ...] = ()
     generations: tuple[Generation, ...] = ()
     branch: tuple[int, ...] = ()
     discarded_tokens: int = 0

@@ -10,12 +10,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from llenvs.core.action import Action
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Usage
 from llenvs.core.loop import PerLoop
-from llenvs.core.segmentation.environment import SegmentedEnvironment
+from llenvs.core.segmentation.environment import SegmentedEnvironment, Step
 from llenvs.core.segmentation.segmenter import Segmenter
 from llenvs.core.segmentation.sentence import SentenceSegmenter
 from llenvs.core.state import State
@@ -32,7 +31,7 @@ from llenvs.inference.backend import Backend
 from llenvs.inference.loop import run_sync
 from llenvs.inference.sampling import SamplingParams
 
-Prefix = str | Trajectory | Iterable[tuple[State[Any], Action] | Transition]
+Prefix = str | Trajectory | Iterable[Step]
 """How a rollout begins: the beginning of the first response, or steps to be replayed."""
 
 

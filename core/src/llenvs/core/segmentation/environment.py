@@ -21,6 +21,9 @@ from llenvs.core.trajectory import Trajectory, Transition
 
 DEFAULT_MAX_SEGMENTS = 256
 
+Step = tuple[State[Any] | None, Action] | Transition
+"""A step to be replayed: an action and the state that it was taken in (None: not known, and not checked)."""
+
 
 class SegmentedEnvironment(Environment[SegmentedHidden]):
     """Takes the responses of any environment segment by segment.
@@ -97,8 +100,13 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         unless the environment records its chat; `replay` with a whole trajectory has all of it.
         """
         response = Response.beginning(base_state)
-        metadata = replace(base_state.metadata, step=0)
-        return State(base_state.observation, response.hidden(base_state), metadata)
+        metadata = base_state.metadata
+        own_id = self.spec.id + metadata.episode_id.removeprefix(self.base_env.spec.id)
+        return State(
+            base_state.observation,
+            response.hidden(base_state),
+            replace(metadata, step=0, episode_id=own_id),
+        )
 
     @staticmethod
     def base_state(state: State[SegmentedHidden]) -> State[Any]:
@@ -201,9 +209,11 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         state: State[SegmentedHidden],
         next_state: State[SegmentedHidden],
     ) -> SignalBundle:
-        """`own` and the signals of the reward functions; where there is no segment they have nothing to judge."""
+        """`own` and the signals of the reward functions, which have no number where there is no segment."""
         if not segment.text and not segment.tool_calls:
-            return own
+            return own.extended(
+                Signal(f.name, f.reward_type, None, weight=f.weight) for f in self.reward_functions
+            )
         return self._bundled(own.signals, state, segment.action, next_state)
 
     # -- replay -------------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
     def replay(
         self,
         state: State[Any],
-        response: str | Action | Trajectory | Iterable[tuple[State[Any], Action] | Transition],
+        response: str | Action | Trajectory | Iterable[Step],
         *,
         end: bool = True,
     ) -> Replay:
@@ -242,8 +252,9 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         if isinstance(response, Action):
             return Replay(self._replayed(trajectory, response, end))
         for expected, action in _pairs(response):
-            if is_segmented(expected):
-                self._check_reached(trajectory, trajectory.final_state, expected)
+            if expected is None or is_segmented(expected):
+                if expected is not None:
+                    self._check_reached(trajectory, trajectory.final_state, expected)
                 trajectory = trajectory.step(self, action)
             else:
                 self._check_reached(trajectory, hidden_of(trajectory.final_state)["base"], expected)
@@ -306,8 +317,8 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
 
 
 def _pairs(
-    given: Trajectory | Iterable[tuple[State[Any], Action] | Transition],
-) -> Iterator[tuple[State[Any], Action]]:
+    given: Trajectory | Iterable[Step],
+) -> Iterator[tuple[State[Any] | None, Action]]:
     try:
         items = iter(given)
     except TypeError:
@@ -318,7 +329,7 @@ def _pairs(
     for number, item in enumerate(items):
         pair = (item.state, item.action) if isinstance(item, Transition) else item
         match pair:
-            case (State() as state, Action() as action):
+            case (State() | None as state, Action() as action):
                 yield state, action
             case _:
                 raise InvalidAction(f"item {number} of a replay must be a pair (state, action), got {item!r:.100}")
