@@ -25,16 +25,19 @@ def unpacked_text(packed: str) -> str:
     try:
         inflater = zlib.decompressobj()
         data = inflater.decompress(base64.b64decode(packed, validate=True), LARGEST)
-        if inflater.unconsumed_tail:
-            raise ValueError(f"packed test cases of more than {LARGEST >> 20} MiB")
-        texts = []
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(f"packed test cases are damaged: {error}") from None
+    if inflater.unconsumed_tail:
+        raise ValueError(f"packed test cases of more than {LARGEST >> 20} MiB")
+    texts = []
+    try:
         for operation, argument, _ in pickletools.genops(data):
             if operation.name in _TEXT:
                 texts.append(argument)
             elif operation.name not in _FRAMING:
-                raise ValueError(f"packed test cases hold more than a text (pickle operation {operation.name})")
-    except (binascii.Error, zlib.error) as error:
-        raise ValueError(f"packed test cases are damaged: {error}") from None
+                raise ValueError(f"it holds more than a text (pickle operation {operation.name})")
+    except ValueError as error:
+        raise ValueError(f"packed test cases are refused: {error}") from None
     if len(texts) != 1 or not isinstance(texts[0], str):
         raise ValueError(f"packed test cases hold {len(texts)} texts instead of one")
     return texts[0]

@@ -80,9 +80,7 @@ class LetterOrTextScorer(Scorer):
         """See `Scorer`."""
         letter = _BRACKETED.fullmatch(expected.strip())
         if letter is not None:
-            text = clean_until_stable(answer, WRAPPINGS)
-            lettered = _LETTERED.fullmatch(text)
-            given = lettered[1].upper() if lettered else _extractor(LETTERS).extract(text)
+            given = _extractor(LETTERS).extract(clean_until_stable(answer, WRAPPINGS))
             return RIGHT if given == letter[1] else WRONG
         return RIGHT if _plain(answer) == _plain(expected) else WRONG
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from llenvs.core.errors import InvalidOption, NotInstalled, SimulatorCrashed
+from llenvs.core.errors import InvalidOption, NotInstalled
 from llenvs_huggingface.scoring.latex import bare_answer, spelling, words
 from llenvs_huggingface.scoring.number import Number, whole_number
 from llenvs_huggingface.scoring.scorer import RIGHT, WRONG, Score, Scorer
@@ -26,7 +26,7 @@ class MathScorer(Scorer):
     r"""Right when the answer means the same as the expected LaTeX: ``3/4``, ``0.75``, ``\boxed{\frac{3}{4}}``.
 
     First without math-verify: the same text in another spelling, the same or a different number, the same or
-    different words. What that leaves open math-verify decides, in a worker process that is killed at the limit. An
+    different words. What that leaves open math-verify decides, in a process that is killed at the limit. An
     answer that takes too long, or makes the worker fail, is wrong, and `Score.error` says why.
     """
 
@@ -50,15 +50,15 @@ class MathScorer(Scorer):
         if len(answer) > MAX_CHARACTERS:
             return Score(0.0, error=f"not compared: the answer has {len(answer):,} characters")
         given, right = bare_answer(answer), bare_answer(expected)
-        verdict = quick_verdict(given, right)
-        if verdict is not None:
-            return RIGHT if verdict else WRONG
-        try:
-            return RIGHT if VERIFIERS.equal(right, given, self.time_limit) else WRONG
-        except SimulatorCrashed as crash:
-            if not crash.timed_out:
-                return Score(0.0, error=f"math-verify died of this answer: {crash}")
+        quick = quick_verdict(given, right)
+        if quick is not None:
+            return RIGHT if quick else WRONG
+        verdict = VERIFIERS.verdict(right, given, self.time_limit)
+        if verdict == "timeout":
             return Score(0.0, error=f"comparing took longer than {self.time_limit:g} s")
+        if verdict not in ("equal", "different"):
+            return Score(0.0, error=f"math-verify failed on this answer: {verdict.removeprefix('error: ')}")
+        return RIGHT if verdict == "equal" else WRONG
 
     def close(self) -> None:
         """Let the workers go, if this is the last to use them."""

@@ -1,7 +1,8 @@
-"""Worker processes that run math-verify: shared by all environments, killed when they take too long.
+"""Worker processes that run math-verify, shared by all environments.
 
-A worker is asked one question at a time. There are as many as are needed at once, up to `MAX_WORKERS`; they start
-when first needed and end with the last environment that uses them.
+A worker is asked one question at a time; it answers in a fork of itself, which is killed at the limit. There
+are as many as are needed at once, up to `MAX_WORKERS`; they start when first needed and end with the last
+environment that uses them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ MAX_WORKERS = min(4, os.cpu_count() or 1)
 """Workers at most; each takes some 80 MB."""
 START_LIMIT = 180.0
 """Seconds until a worker must be ready (it imports sympy)."""
+WORKER_GRACE = 30.0
+"""Seconds beyond a comparison's limit after which the worker itself must be stuck."""
 _NAME = "huggingface/math"
 
 
@@ -38,12 +41,9 @@ class Verifiers:
         """Count one user less; with the last the idle workers end."""
         with self._changed:
             self._users -= 1
-            ending = self._idle if self._users <= 0 else []
-            if ending:
-                self._idle = []
-                self._count -= len(ending)
-        for worker in ending:
-            worker.close()
+            last = self._users <= 0
+        if last:
+            self._drop_idle()
 
     @property
     def pids(self) -> list[int]:
@@ -51,37 +51,35 @@ class Verifiers:
         with self._changed:
             return [worker.pid for worker in self._idle]
 
-    def equal(self, expected: str, answer: str, limit: float) -> bool:
-        """Whether math-verify takes the two for equal.
+    def verdict(self, expected: str, answer: str, seconds: float) -> str:
+        """How math-verify compares the two: "equal", "different", "timeout", "died" or "error: ...".
 
         Args:
             expected: LaTeX without delimiters.
             answer: the same.
-            limit: seconds for the comparison; starting a worker and waiting for one do not count.
+            seconds: for the comparison; starting a worker and waiting for one do not count.
 
         Raises:
-            SimulatorCrashed: it took longer (`timed_out`), or the worker died of it twice.
-            UpstreamFailed: no worker could be started, or math-verify raised.
+            UpstreamFailed: no worker could be started, or it died (not of the answer: a fork of it compares).
         """
+        request = {"expected": expected, "answer": answer, "seconds": seconds}
         for attempt in (1, 2):
             worker = self._take()
             try:
-                result, _ = worker.request(
-                    {"expected": expected, "answer": answer}, limit=limit, doing="comparing"
-                )
-            except SimulatorCrashed as crash:
+                verdict, _ = worker.request(request, limit=seconds + WORKER_GRACE, doing="comparing")
+            except SimulatorCrashed:
                 self._drop(worker)
-                if crash.timed_out or attempt == 2:  # to die once may be chance: a machine short of memory
+                if attempt == 2:
                     raise
-            except EngineRefused as refusal:
-                self._give_back(worker)
-                raise UpstreamFailed(_NAME, "comparing", str(refusal)) from None
-            except BaseException:
+                self._drop_idle()  # what ended this one may have ended them too
+            except BaseException as error:
                 self._drop(worker)
+                if isinstance(error, EngineRefused):
+                    raise UpstreamFailed(_NAME, "comparing", str(error)) from None
                 raise
             else:
                 self._give_back(worker)
-                return bool(result)
+                return str(verdict)
         raise AssertionError("unreachable")
 
     def _take(self) -> EngineProcess:
@@ -111,6 +109,12 @@ class Verifiers:
             self._changed.notify()
         if not keep:
             worker.close()
+
+    def _drop_idle(self) -> None:
+        with self._changed:
+            ending, self._idle = self._idle, []
+        for worker in ending:
+            self._drop(worker)
 
     def _drop(self, worker: EngineProcess | None) -> None:
         if worker is not None:

@@ -31,9 +31,13 @@ def prepared_folder(datasets: Any) -> str | None:
         return None
     if not _scratch:
         _scratch.append(tempfile.mkdtemp(prefix="llenvs-huggingface-"))
-        owner = os.getpid()
-        atexit.register(lambda: os.getpid() == owner and shutil.rmtree(_scratch[0], ignore_errors=True))
+        atexit.register(_delete, _scratch[0], os.getpid())
     return _scratch[0]
+
+
+def _delete(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a fork, which ends earlier
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def loading(what: str, subset: str | None, split: str | None, load: Callable[[], T]) -> T:

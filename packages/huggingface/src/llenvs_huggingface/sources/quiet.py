@@ -1,4 +1,4 @@
-"""The libraries `datasets` and `huggingface_hub`, without their progress bars, warnings and log lines."""
+"""The libraries `datasets` and `huggingface_hub`, without progress bars, warnings, log lines and load counts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def library() -> Any:
 def quiet() -> Iterator[Any]:
     """Gives the module `datasets`; while this lasts, it writes nothing to stderr. One thread at a time.
 
-    Progress bars and log levels are global settings of the libraries, put back at the end.
+    Nor does it report the use of its loaders to its makers, which it does for local files too. All of these are
+    global settings of the libraries, put back at the end.
     """
     with _lock:
         datasets = library()
         had_bars = not datasets.are_progress_bars_disabled()
         levels = {name: logging.getLogger(name).level for name in _LOGGERS}
+        counts = getattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", False)
         datasets.disable_progress_bars()
+        datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.ERROR)
         try:
@@ -39,6 +42,7 @@ def quiet() -> Iterator[Any]:
                 warnings.simplefilter("ignore")
                 yield datasets
         finally:
+            datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = counts
             for name, level in levels.items():
                 logging.getLogger(name).setLevel(level)
             if had_bars:
