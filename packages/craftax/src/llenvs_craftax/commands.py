@@ -11,8 +11,10 @@ from llenvs.core.errors import nearest
 _SEPARATORS = re.compile(r"[,;\n]+")
 _EDGES = " \t\r\"'`*_.:!()[]{}<>"
 _LEAD = re.compile(r"^(?:action|move|answer)\s*[:=]\s*", re.IGNORECASE)
-_REPEATED = re.compile(r"^(?P<what>.*?[a-z])\s*(?:\s|[x*\u00d7]|\(x?|\bx\s*)\s*(?P<count>\d{1,6})$", re.IGNORECASE)
-_NUMBER = re.compile(r"^\d{1,3}$")
+_REPEATED = re.compile(
+    r"^(?P<what>.*?[a-z])\s*(?:\s|[x*\u00d7]|\(x?|\bx\s*)\s*(?P<count>[0-9]{1,6})$", re.IGNORECASE
+)
+_NUMBER = re.compile(r"^[0-9]{1,3}$")
 _SHOWN = 80
 
 

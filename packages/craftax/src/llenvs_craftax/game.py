@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -94,8 +95,16 @@ class Game:
         controls = np.stack([_control(s, b, mode, a) for s, b, a in zip(seeds, branches, actions, strict=True)])
         body = jax.vmap(self._step, in_axes=(0, 0, None))
         program = self._program(("step", count), body, parameters, "row", "control", count=count)
-        made = np.asarray(program(np.stack(rows), controls, parameters))
+        made = np.array(program(np.stack(rows), controls, parameters))
+        records = made[:, : self.layout.size].view(self.layout.dtype)[:, 0]
+        for place in range(count):
+            records["light_level"][place] = self._light(int(records["timestep"][place]), parameters)
         return [self._outcome(row.copy()) for row in made]
+
+    def _light(self, timestep: int, parameters: Any) -> Any:
+        """The daylight, whose last digit depends on how many are computed together (it is made of a cosine)."""
+        program = self._program("light", self.upstream.logic.calculate_light_level, parameters, "timestep")
+        return np.asarray(program(np.int32(timestep), parameters))
 
     def observe(self, row: Any) -> np.ndarray[Any, Any]:
         """The upstream's symbolic observation: float32, 1345 numbers (Classic) or 8268."""
@@ -194,6 +203,7 @@ class Game:
         kinds = {
             "row": jax.ShapeDtypeStruct((*many, self.layout.size + _TAIL), np.uint8),
             "control": jax.ShapeDtypeStruct((*many, 5), np.uint32),
+            "timestep": jax.ShapeDtypeStruct((), np.int32),
         }
         arguments: list[Any] = [kinds[name] for name in inputs]
         if parameters is not None:
@@ -223,8 +233,11 @@ def game(variant: VariantName) -> Game:
 def _control(seed: int, branch: int = 0, mode: int = 0, action: int = 0) -> np.ndarray[Any, Any]:
     """The small inputs of a program in one array: key of the seed (2), branch, mode, action.
 
-    The key of a seed below 2**32 is that of ``jax.random.PRNGKey(seed)``; of others it has their low 64 bits.
+    The key of a seed below 2**64 is that of ``jax.random.PRNGKey(seed)`` (with 64-bit integers, from 2**32 on);
+    that of others is made of their digits.
     """
+    if not 0 <= seed < 1 << 64:
+        seed = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=8).digest(), "little")
     return np.array([(seed >> 32) & _MASK, seed & _MASK, branch, mode, action], dtype=np.uint32)
 
 

@@ -46,12 +46,14 @@ class Upstream:
         env: the upstream's symbolic environment, which does not reset itself.
         constants: the module with the upstream's enums and numbers.
         renderer: the module that draws images.
+        logic: the module with the rules.
     """
 
     variant: VariantName
     env: Any
     constants: Any
     renderer: Any
+    logic: Any
 
     @classmethod
     def load(cls, variant: VariantName) -> Upstream:
@@ -61,7 +63,8 @@ class Upstream:
         with settings():
             factory = import_module("craftax.craftax_env")
             env = factory.make_craftax_env_from_name(name, auto_reset=False)
-            return cls(variant, env, import_module(f"{package}.constants"), import_module(f"{package}.renderer"))
+            modules = (import_module(f"{package}.{name}") for name in ("constants", "renderer", "game_logic"))
+            return cls(variant, env, *modules)
 
     @cached_property
     def actions(self) -> tuple[str, ...]:
