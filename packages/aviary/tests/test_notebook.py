@@ -53,11 +53,12 @@ def test_cells_run_and_branches_are_replayed_to(make: Make, folder: Path) -> Non
     assert sorted(os.listdir(folder)) == ["a.csv", "b.csv", "c.csv"]  # the episodes had copies
 
 
-def test_an_error_in_a_cell_is_shown(make: Make) -> None:
+def test_an_error_in_a_cell_is_shown(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
     env = make("notebook", use_docker=False)
     result = env.step(begin(env, 0), call("edit_cell", contents="1/0"))
     assert "ZeroDivisionError" in result.next_state.observation.prompt
     assert not result.done
+    assert capfd.readouterr() == ("", "")  # neither the kernel nor the upstream's log
 
 
 def test_pictures_are_shown(make: Make) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from subprocess import DEVNULL
+from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption
 from llenvs.core.simulator import Snapshots
@@ -19,8 +20,20 @@ _upstream: Any = load("aviary.envs.notebook.env")
 _language: Any = load("aviary.envs.notebook.utils").NBLanguage
 
 
+class QuietState(_upstream.NBEnvironmentState):
+    """The upstream's state, whose kernel does not write its warnings on this process's stderr."""
+
+    async def start_kernel(self) -> None:
+        """See the upstream."""
+        name = self.language.make_kernelspec()["name"]
+        self._kernel_manager = _upstream.AsyncKernelManager(kernel_name=name)
+        await self._kernel_manager.start_kernel(cwd=str(self.work_dir), stdout=DEVNULL, stderr=DEVNULL)
+
+
 class OrderedNotebook(_upstream.NBEnvironment):
     """The upstream's environment, which lists files in the order of their names, not in the file system's."""
+
+    STATE_CLS: ClassVar[Any] = QuietState
 
     def _list_dir(self, path: Path) -> Any:
         return _in_order(super()._list_dir(path))
