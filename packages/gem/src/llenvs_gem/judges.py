@@ -164,13 +164,13 @@ class CodeJudge(Judge):
             correct = _all_true(waiting)
         return Verdict(float(correct), correct)
 
-    def _passes(self, code: str, test: Test) -> bool:
+    def _passes(self, code: str, test: ProgramTest) -> bool:
         time_limit, memory_limit = self._limits
         result = run_program(code, test.input, time_limit=time_limit, memory_limit=memory_limit)
         return result.ok and result.stdout.strip() == test.output.strip()
 
 
-class Test(NamedTuple):
+class ProgramTest(NamedTuple):
     """What a program reads and must write; `size` is the length of the input as the data set holds it."""
 
     input: str
@@ -178,7 +178,7 @@ class Test(NamedTuple):
     size: int
 
 
-def read_tests(tests: Any) -> list[Test]:
+def read_tests(tests: Any) -> list[ProgramTest]:
     """The tests of a problem: ``{"inputs": [...], "outputs": [...]}``, or JSON text of it.
 
     An input or output that is a list is its items, one a line.
@@ -194,7 +194,7 @@ def read_tests(tests: Any) -> list[Test]:
     match tests:
         case {"inputs": [*inputs], "outputs": [*outputs]} if inputs and len(inputs) == len(outputs):
             return [
-                Test(_lines(given), _lines(wanted), len(given))
+                ProgramTest(_lines(given), _lines(wanted), len(given))
                 for given, wanted in zip(inputs, outputs, strict=True)
             ]
     raise BadTruth('tests must be {"inputs": [...], "outputs": [...]} with as many of each, at least one')

@@ -1,0 +1,158 @@
+"""Nothing that a model or a client writes is executed where it is graded, and nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gem_play import boxed
+
+from llenvs import Action, Environment
+from llenvs.core.errors import InvalidAction, UpstreamFailed
+from llenvs_gem.guard import Refused, arithmetic, check_code, literal
+from llenvs_gem.workers import WORKERS
+
+Env = Callable[..., Environment[Any]]
+ATTACKS = (
+    "__import__('os').system('touch {mark}')",
+    "open('{mark}', 'w')",
+    "[].__class__.__base__.__subclasses__()",
+    'eval(\'open("{mark}", "w")\')',
+    "sympify(\"open('{mark}', 'w')\")",
+    "(lambda: open('{mark}', 'w'))()",
+    "exec(\"open('{mark}', 'w')\")",
+)
+EXECUTING = (
+    *("countdown", "puzzle24", "polynomial_multiplication", "simple_integration", "intermediate_integration"),
+    *("n_queens", "string_insertion", "spiral_matrix", "binary_matrix", "number_sorting"),
+)
+
+
+def test_answers_are_not_executed(env: Env, tmp_path: Path) -> None:
+    mark = tmp_path / "pwned"
+    maths = env("math:Math12K", dataset=[{"problem": "?", "answer": "1"}])
+    state, _ = maths.reset()
+    environments = [(maths, state)]
+    for name in EXECUTING:
+        reasoning = env(f"rg:{name}")
+        environments.append((reasoning, reasoning.reset(options={"task_index": 0})[0]))
+    for each, at in environments:
+        for attack in ATTACKS:
+            result = each.step(at, Action(boxed(attack.format(mark=mark))))
+            assert result.rewards["success"].reward == 0.0
+            assert not mark.exists()
+
+
+def test_an_items_text_is_not_executed(env: Env, tmp_path: Path) -> None:
+    """A state may come from a client; bitwise_arithmetic evaluates its item."""
+    mark = tmp_path / "pwned"
+    bits = env("rg:bitwise_arithmetic")
+    state, _ = bits.reset(options={"task_index": 0})
+    entry = state.hidden["truth"]
+    entry = {**entry, "metadata": {**entry["metadata"], "problem": f"open('{mark}', 'w')"}}
+    hostile = type(state)(state.observation, {**state.hidden, "truth": entry}, state.metadata)
+    assert bits.step(hostile, Action(boxed("0x1"))).rewards["reward"].reward == 0.0
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Symbol('x')**2 + sin(Symbol('x')*pi)/Integer(3)",
+        "Function('f')(Symbol('x'))",
+        "Float('1.5') <= oo",
+        "(Integer(1), Rational('1', '3'))",
+    ],
+)
+def test_expressions_pass(code: str) -> None:
+    check_code(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('x')",
+        "Symbol('x').func",
+        "sympify('1')",
+        "lambdify(Symbol('x'), 'y')",
+        "[i for i in oo]",
+        "'text'",
+        "test()",
+        "Function('f')('x')",
+        "(lambda: 1)()",
+        "x[0]",
+        "f'{x}'",
+    ],
+)
+def test_other_code_does_not(code: str) -> None:
+    with pytest.raises(Refused):
+        check_code(code)
+
+
+def test_literals_and_sums() -> None:
+    assert literal("[['a', 1], (2.5, None)]") == [["a", 1], (2.5, None)]
+    assert arithmetic("((0x1f << 3) ^ 7) - -(2 * 5 | 1)") == 266
+    for text in ("f()", "[" * 3000, "x" * 30_000, "1 << 1000000", "a + 1", "1.5"):
+        with pytest.raises(Refused):
+            arithmetic(text)
+    for text in ("f()", "[" * 3000, "__import__", 3):
+        with pytest.raises(Refused):
+            literal(text)
+
+
+def test_an_answer_that_takes_for_ever_is_wrong_and_the_next_is_graded(env: Env) -> None:
+    maths = env("math:Math12K", dataset=[{"problem": "?", "answer": "\\frac{1}{3}"}], time_limit=2)
+    state, _ = maths.reset()
+    assert maths.step(state, Action(boxed("\\frac{2}{6}"))).rewards.total in (0.0, 1.0)  # the worker is there now
+    slow = maths.step(state, Action(boxed("factorial(2000000)/factorial(1999999)+x"))).rewards["reward"]
+    if "error" in slow.metadata:
+        assert "not graded: it took longer than 2 s" in slow.metadata["error"]
+    assert slow.reward == 0.0
+    assert maths.step(state, Action(boxed("\\frac{1}{3}"))).rewards.total == 1.0
+
+
+def test_a_worker_that_dies_is_replaced(env: Env) -> None:
+    maths = env("math:Math12K", dataset=[{"problem": "?", "answer": "7"}])
+    state, _ = maths.reset()
+    assert maths.step(state, Action(boxed("7"))).rewards.total == 1.0
+    for pid in WORKERS.pids:
+        os.kill(pid, 9)
+    assert maths.step(state, Action(boxed("7"))).rewards.total == 1.0
+
+
+def test_grading_from_threads_in_and_out_of_the_main_one(env: Env) -> None:
+    maths = env("math:Math12K", dataset=[{"problem": "?", "answer": "x+1"}])
+    state, _ = maths.reset()
+    answers = ["x+1", "1+x", "x", "\\frac{2x+2}{2}"] * 4
+    with ThreadPoolExecutor(4) as pool:
+        graded = list(pool.map(lambda a: maths.step(state, Action(boxed(a))).rewards.total, answers))
+    assert graded == [1.0, 1.0, 0.0, 1.0] * 4
+    assert threading.active_count() < 50
+
+
+def test_a_state_of_another_environment_is_refused(env: Env) -> None:
+    rows = [{"problem": "?", "answer": "1"}]
+    one, other = env("math:Math12K", dataset=rows), env("math:GSM8K", dataset=rows)
+    state, _ = one.reset()
+    with pytest.raises(InvalidAction, match=r"gem/math:GSM8K: this state belongs to gem/math:Math12K"):
+        other.step(state, Action(boxed("1")))
+
+
+def test_an_answer_that_is_none_of_the_kinds_is_said(env: Env) -> None:
+    maths = env("math:Math12K", dataset=[{"problem": "?", "answer": {"a": 1}}])
+    with pytest.raises(UpstreamFailed, match=r"reading item 0: the answer must be a text, a number or a list"):
+        maths.reset()
+
+
+def test_unclosed_tags_are_found_out_in_no_time(env: Env) -> None:
+    questions = env("qa:HotpotQA", dataset=[{"problem": "?", "answer": "a"}])
+    state, _ = questions.reset()
+    began = time.monotonic()
+    assert questions.step(state, Action("<answer>" * 50_000)).rewards.total == 0.0
+    assert time.monotonic() - began < 20  # quadratic, it takes minutes
