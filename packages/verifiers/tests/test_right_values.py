@@ -169,14 +169,13 @@ def test_gym(make: Make) -> None:
     state, _ = env.reset(options={"task_index": 0})
     goal = int(state.observation.prompt.split()[1].rstrip(","))
     rewards = []
-    for step in range(goal + 1):
+    for _ in range(goal + 1):
         result = env.step(state, Action("r"))
         state = result.next_state
         rewards.append(result.rewards.by_name("step_reward"))
     # the upstream asks the model once more before it looks whether the episode is over
     assert result.terminated
     assert result.info["stop_condition"] == "is_done"
-    assert step == goal
     assert [s.reward for s in rewards if s is not None] == [None, *[-0.1] * (goal - 1), 1.0][1:]
     assert result.rewards.total == pytest.approx(1.0 - 0.1 * (goal - 1))
 

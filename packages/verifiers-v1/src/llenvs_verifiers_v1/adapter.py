@@ -33,7 +33,7 @@ class VerifiersV1Adapter(Adapter):
             UnknownEnvironment: no taskset of this name, with the nearest names and how to get one.
             NotInstalled: Verifiers is missing, or is another release.
             UnknownOption, InvalidOption: parameters that the taskset does not take, or a seat without a model.
-            UnsupportedEnvironment: tasks that need containers, a harness of its own, or tools that cannot be started.
+            UnsupportedEnvironment: tasks that need containers, a harness of its own, tools that cannot be started.
             UpstreamFailed: the taskset's own code raised.
         """
         from llenvs_verifiers_v1.loading import kept_in, require_upstream

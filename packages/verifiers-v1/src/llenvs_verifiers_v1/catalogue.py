@@ -61,7 +61,7 @@ def _is_module(path: Path) -> bool:
 
 
 def _is_taskset(source: Path) -> bool:
-    """Whether a module exports something and, if it is one file, uses v1. A package may do that in any of its files."""
+    """Whether a module exports something and uses v1; a package may do the latter in any of its files."""
     try:
         if not source.is_file() or source.stat().st_size > _LARGEST:
             return False

@@ -17,7 +17,7 @@ from llenvs_verifiers_v1.episode import ENDPOINT, MODEL, Stage
 from llenvs_verifiers_v1.loading import has_judges, load
 from llenvs_verifiers_v1.options import VerifiersV1Options
 from llenvs_verifiers_v1.pure import PureSimulator, is_pure
-from llenvs_verifiers_v1.seats import Seats
+from llenvs_verifiers_v1.seats import Seats, backend_of
 from llenvs_verifiers_v1.simulator import EpisodeSimulator
 
 
@@ -41,8 +41,9 @@ class VerifiersV1Environment(SimulatorEnvironment):
         loaded = load(name, options)
         self._env = loaded.env
         seats = Seats(loaded.seats, options.seat, options.env_llm, loaded.own_endpoint)
-        self._stage = Stage(loaded.env, f"verifiers_v1/{name}")
-        self._tasks = loaded.tasks
+        judge = None if options.judge is None else backend_of(options.judge, "judge")
+        self._stage = Stage(loaded.env, f"verifiers_v1/{name}", judge)
+        judged = has_judges(loaded.tasks)
         pure = options.mode == "auto" and is_pure(loaded.env, loaded.tasks)
         seat = getattr(loaded.env.config, seats.policy)
         self._has_tools = not pure and _has_tools(loaded.env, loaded.tasks)
@@ -53,7 +54,7 @@ class VerifiersV1Environment(SimulatorEnvironment):
             "verifiers_v1",
             max_steps=limit,
             is_multi_turn=limit != 1,
-            deterministic=options.deterministic and not has_judges(loaded.tasks) and not seats.others,
+            deterministic=options.deterministic and not seats.others and judge is None and not judged,
             supports_tools=self._has_tools,
             supports_images=any(_has_image(task) for task in loaded.tasks[:100]),
             success_signal=options.success_signal,

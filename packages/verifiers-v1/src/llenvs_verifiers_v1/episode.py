@@ -1,7 +1,7 @@
 """One episode of the upstream, which runs in the background and waits for replies.
 
-The upstream's rollout, interception server, tools, limits and judges are all its own. Only the last link differs: the
-server's client for the model does not ask an endpoint, but whoever steps the episode.
+The upstream's rollout, interception server, tools, limits and judges are all its own. Only the last link differs:
+the server's client for the model does not ask an endpoint, but whoever steps the episode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from verifiers.v1.trace import Trace
 from verifiers.v1.types import Response, SamplingConfig
 
 from llenvs.core.action import Action
+from llenvs.inference.backend import Backend
 from llenvs_verifiers_v1.event_loop import EventLoopThread
+from llenvs_verifiers_v1.judges import judged_by
 from llenvs_verifiers_v1.messages import completion
 from llenvs_verifiers_v1.relay import tool_statuses
 from llenvs_verifiers_v1.scoring import Record, forget, watch
@@ -88,7 +90,12 @@ class Episode:
 
     def answer(self, asked: Asked, action: Action) -> None:
         """Reply to a seat."""
-        self._stage.call_soon(lambda: asked.reply.done() or asked.reply.set_result(action))
+
+        def give() -> None:
+            if not asked.reply.done():  # the rollout may have been cancelled
+                asked.reply.set_result(action)
+
+        self._stage.call_soon(give)
 
     def close(self) -> None:
         """End it, wherever it stands; what it holds is freed in the background."""
@@ -106,7 +113,8 @@ class Episode:
     async def _run(self) -> None:
         context = ModelContext(model=MODEL, client=ENDPOINT)
         try:
-            finished = await self._stage.env.run_episode(self._task, context, on_trace=self._minted)
+            with judged_by(self._stage.judge):
+                finished = await self._stage.env.run_episode(self._task, context, on_trace=self._minted)
             self._events.put(Finished(finished, {id: watch(trace) for id, trace in self._traces.items()}))
         except asyncio.CancelledError:
             raise
@@ -127,8 +135,8 @@ class Episode:
 class Stage:
     """What the episodes of an environment share: a thread with a loop, the interception server, shared tools."""
 
-    def __init__(self, env: Env[Any], name: str) -> None:
-        self.env = env
+    def __init__(self, env: Env[Any], name: str, judge: Backend | None = None) -> None:
+        self.env, self.judge = env, judge
         self._thread = EventLoopThread(name)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._serving: asyncio.Task[None] | None = None

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_LEAVING = 5.0  # seconds that a closed loop's thread may take to end
 
 
 class EventLoopThread:
@@ -22,6 +23,7 @@ class EventLoopThread:
         self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._process = os.getpid()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -37,16 +39,20 @@ class EventLoopThread:
         """End the thread. May be called twice; a later `run` starts another."""
         with self._lock:
             loop, self._loop = self._loop, None
+            thread, self._thread = self._thread, None
             ours = self._process == os.getpid()
-        if loop is not None and ours:
+        if loop is not None and thread is not None and ours:
             loop.call_soon_threadsafe(loop.stop)
+            if thread is not threading.current_thread():
+                thread.join(_LEAVING)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():  # a forked copy has no such thread
                 self._process = os.getpid()
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name=self._name, daemon=True).start()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name=self._name, daemon=True)
+                self._thread.start()
             return self._loop
 
 

@@ -51,7 +51,7 @@ def kept_in() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An environment object of the upstream, its tasks, its seats, and the seats that have an endpoint of their own."""
+    """An environment of the upstream, its tasks, its seats, and those seats that have an endpoint of their own."""
 
     env: Any
     tasks: tuple[Any, ...]

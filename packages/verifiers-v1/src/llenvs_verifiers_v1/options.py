@@ -31,13 +31,18 @@ class VerifiersV1Options(SimulatorOptions):
     max_steps: int | None = Field(
         default=None,
         ge=1,
-        description="Turns of the policy at most (the seat's max_turns); none for no limit of ours.",
+        description="Turns of the policy at most (its seat's max_turns); none for no limit of ours.",
     )
     seat: str | None = Field(default=None, description="The seat that the policy plays; none for the first.")
     env_llm: Any = Field(
         default=None,
-        description="The model of the other seats: a backend, a mapping such as {backend: openai, model: ...}, or a "
-        "mapping from seats to these.",
+        description="The model of the other seats: a backend, a mapping such as {backend: openai, model: ...}, "
+        "or a mapping from seats to these.",
+    )
+    judge: Any = Field(
+        default=None,
+        description="The model behind the upstream's judges: a backend, or a mapping such as {backend: openai, "
+        "model: ...}; none for what their configuration names.",
     )
     harness: Literal["auto", "relay"] = Field(
         default="auto",
@@ -46,8 +51,8 @@ class VerifiersV1Options(SimulatorOptions):
     )
     mode: Literal["auto", "episode"] = Field(
         default="auto",
-        description="auto scores tasks that need nothing but a reply without the upstream's rollout; episode always "
-        "runs it.",
+        description="auto scores tasks that need nothing but a reply without the upstream's rollout; episode "
+        "always runs it.",
     )
     success_signal: str = Field(
         default="total_reward", description="The signal that declares success; the upstream declares none."

@@ -22,6 +22,7 @@ from llenvs.core.simulator import Frame, Simulator
 from llenvs.core.tools.executor import with_ids
 from llenvs_verifiers_v1.episode import MODEL, Stage
 from llenvs_verifiers_v1.frames import shown, truth_of
+from llenvs_verifiers_v1.judges import judged_by
 from llenvs_verifiers_v1.messages import completion
 from llenvs_verifiers_v1.scoring import forget, signals_of, watch
 
@@ -29,7 +30,7 @@ _DIALECT = ChatDialect()
 
 
 def is_pure(env: Any, tasks: Sequence[Task[Any, Any, Any]]) -> bool:
-    """Whether the tasks of `env` need no runtime, tool, hook or second seat: then a reply and its score are all."""
+    """Whether the tasks of `env` need no runtime, tool, hook or second seat: a reply and its score are all."""
     if type(env) is not SingleAgentEnv or env.taskset.toolsets(env.taskset.config) or not tasks:
         return False
     task = tasks[0]
@@ -98,7 +99,8 @@ class PureSimulator(Simulator):
         trace.stop("agent_completed")
         try:
             async with asyncio.timeout(task.data.timeout.scoring):
-                await task.score(trace, None)
+                with judged_by(self._stage.judge):
+                    await task.score(trace, None)
             trace.ok = True
         except Exception as error:  # noqa: BLE001 - recorded as the upstream's rollout does
             trace.record_error(error)

@@ -1,8 +1,8 @@
 """Rewards and metrics of the upstream as signals, with those that raised.
 
 When one reward function raises, the upstream throws the scores of all away and fails the rollout. Here every
-function is run: `Task.score`, `Task.hooks` and `Task.plugged_judges` are wrapped, for the rollouts of ours alone, to
-note what raises; the rollout still fails after it, as the upstream has it.
+function is run: `Task.score`, `Task.hooks` and `Task.plugged_judges` are wrapped, for the rollouts of ours alone,
+to note what raises; the rollout still fails after it, as the upstream has it.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ def _install() -> None:
                 judge.score = _noting(judge.score, record, judge.reward_name, float(judge.config.weight))
         return found
 
-    Task.score = watched_score  # type: ignore[method-assign]
-    Task.hooks = watched_hooks  # type: ignore[method-assign]
-    Task.plugged_judges = watched_judges  # type: ignore[method-assign]
+    Task.score = watched_score
+    Task.hooks = watched_hooks
+    Task.plugged_judges = watched_judges
 
 
 def _weight(fn: Callable[..., Any]) -> float:

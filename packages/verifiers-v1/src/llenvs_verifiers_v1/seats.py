@@ -58,16 +58,21 @@ def _backends(env_llm: Any, seats: Sequence[str]) -> dict[str, Backend]:
     if env_llm is None:
         return {}
     if isinstance(env_llm, Mapping) and env_llm and set(env_llm) <= set(seats):
-        return {seat: _backend(spec, f"env_llm.{seat}") for seat, spec in env_llm.items()}
-    one = _backend(env_llm, "env_llm")
+        return {seat: backend_of(spec, f"env_llm.{seat}") for seat, spec in env_llm.items()}
+    one = backend_of(env_llm, "env_llm")
     return dict.fromkeys(seats, one)
 
 
-def _backend(spec: Any, field: str) -> Backend:
+def backend_of(spec: Any, field: str) -> Backend:
+    """The backend that an option is or names.
+
+    Raises:
+        InvalidOption, UnknownBackend, BackendNotInstalled, UnknownOption: what is wrong with it.
+    """
     if isinstance(spec, Backend):
         return spec
     if not isinstance(spec, Mapping) or not isinstance(spec.get("backend"), str):
-        valid = "a backend, a mapping such as {backend: openai, model: ...}, or a mapping from seats to these"
+        valid = "a backend, or a mapping such as {backend: openai, model: ...}"
         raise InvalidOption(field, spec, "must be a backend or name one", valid=valid)
     from llenvs.inference.backends import make_backend
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from verifiers.v1.dialects.chat import message_to_wire
@@ -88,7 +89,7 @@ class EpisodeSimulator(Simulator):
                     self._asked = event
                     return self._question(event, action)
                 case Asked():
-                    reply: Mapping[str, Any] = self.outside.ask(lambda asked=event: self._seats.reply(asked))
+                    reply: Mapping[str, Any] = self.outside.ask(partial(self._seats.reply, event))
                     self._episode.answer(event, Action(reply["text"], reply["tool_calls"]))
 
     def _question(self, asked: Asked, action: Action | None) -> Frame:

@@ -69,8 +69,8 @@ class PolicyClient(Client[Any, Any, Response, Any]):
 def response_of(action: Action, with_tools: bool) -> Response:
     """`action` as a model's response.
 
-    A call that could not be read is passed on as the model wrote it, so that the environment's own parser says what
-    is wrong with it. A response that is calls alone has no content, as models have it, but where no tools are
+    A call that could not be read is passed on as the model wrote it, so that the environment's own parser says
+    what is wrong with it. A response that is calls alone has no content, as models have it, but where no tools are
     offered: no model answers so there, and environments take the content for a text.
     """
     calls = [

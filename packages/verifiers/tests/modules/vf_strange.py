@@ -72,7 +72,7 @@ def load_environment(kind: str, needed: str = "x"):
         group = vf.RubricGroup([vf.Rubric([yes, total, yes], [1.0, 2.0, 0.5]), vf.Rubric([yes], [0.1])])
         return vf.SingleTurnEnv(dataset=dataset, rubric=group)
     if kind == "loud":
-        print("loading ...")
+        print("loading ...")  # noqa: T201
         logging.basicConfig(level=logging.DEBUG, force=True)
         os.environ["VF_STRANGE_LOADED"] = "1"
     if kind == "builder":
