@@ -58,6 +58,23 @@ def test_wrong_arguments_are_results(make: Make, gsm8k: str) -> None:
     assert (reward(result), result.done) == (0.0, False)
     mixed = env.step(state, act(("calculator", {"state": 1}), ("submit_answer", {"answer": "18"})))
     assert (answers(mixed)[1], reward(mixed), mixed.terminated) == ("True", 1.0, True)
+    assert (result.rewards["tool_errors"].reward, mixed.rewards["tool_errors"].reward) == (1.0, 1.0)
+    assert mixed.rewards.total == 1.0
+
+
+@pytest.mark.parametrize(
+    "value", ["\ud800", "\x00", float("nan"), 10**400, None, b"bytes", {"a": [1, {"b": (1, 2)}]}, "word " * 50_000]
+)
+@pytest.mark.parametrize("name", ["gsm8k", "hotpotqa", "dummy"])
+def test_odd_arguments_are_answered(make: Make, gsm8k: str, hotpotqa: str, name: str, value: Any) -> None:
+    folders = {"gsm8k": {"data_dir": gsm8k}, "hotpotqa": {"data_dir": hotpotqa}, "dummy": {}}
+    env = make(name, **folders[name])
+    state = begin(env, 0)
+    for tool in state.observation.available_tools:
+        arguments = dict.fromkeys(tool.parameters["properties"], value)
+        result = env.step(state, call(tool.name, **arguments))
+        assert len(answers(result)) == 1
+        assert State.from_json(result.next_state.to_json()) == result.next_state
 
 
 def test_calls_that_could_not_be_read(make: Make, gsm8k: str) -> None:

@@ -28,6 +28,7 @@ class AviaryEnvironment(SimulatorEnvironment):
         reward: the upstream's own of the step; STEP, or OUTCOME with the last one.
         correct, exact_match, submitted: with the last step of a question, 1.0 or 0.0, without weight; `correct`
             decides success.
+        tool_errors: how many calls of the step failed (bad arguments, no such tool, an exception); without weight.
         tool_validity, tool_efficiency: see `llenvs.core.tool_use`; without weight unless asked for.
 
     Observations hold one tool result for each call of the last action, in the order of the calls and with their
@@ -91,6 +92,9 @@ class AviaryEnvironment(SimulatorEnvironment):
         self, state: State[SimulatorHidden], action: Action, next_state: State[SimulatorHidden]
     ) -> Iterable[Signal]:
         yield from next_state.hidden["signals"]
+        failed = [result for result in next_state.observation.tool_results if not result.ok]
+        words = f"{len(failed)} of the tool calls failed." if failed else None
+        yield Signal("tool_errors", RewardType.PROCESS, len(failed), words, 0.0)
         if next_state.is_terminal:
             for name, value in next_state.hidden["truth"]["outcome"].items():
                 yield Signal(name, RewardType.OUTCOME, value, None, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,8 +44,7 @@ def _name(call: ToolCall) -> str:
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     # a copy: the upstream must not change the action, which is part of a state
-    arguments: dict[str, Any] = {} if call.problem else json.loads(json.dumps(dict(call.arguments)))
-    return arguments
+    return {} if call.problem else copy.deepcopy(dict(call.arguments))
 
 
 def chat_message(message: Any) -> ChatMessage:
