@@ -90,6 +90,10 @@ def _agent(tau2: Any, environment: Any, task: Any, actions: Sequence[Action], so
             return (self._check_if_stop_toolcall(said) if solo and said.is_tool_call() else said), state
 
         @classmethod
+        def check_valid_task(cls, task: Any) -> bool:
+            return True  # the upstream's refuses those without reference actions, which it grades all the same
+
+        @classmethod
         def is_stop(cls, message: Any) -> bool:
             return not message.is_tool_call() and STOP in (message.content or "")
 
