@@ -11,10 +11,9 @@ from itertools import islice
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-_SHARED = (type, ModuleType, CodeType, BuiltinFunctionType, Enum)  # one for all, in a copy too
+_SHARED = (type, ModuleType, CodeType, Enum)  # one for all, in a copy too
 _IMMUTABLE = (str, bytes, int, float, complex, bool, type(None))
-
-
+_FUNCTIONS = (FunctionType, BuiltinFunctionType)  # which a deep copy takes as they are
 _MOST_LOOKED_AT = 20_000  # objects whose size is asked for; more would cost more than the copy
 
 
@@ -32,7 +31,7 @@ def shared_by_copies(root: Any) -> str | None:
     the environment itself, in its closure: called in the copy it would change the original.
     """
     for each in _reachable(root):
-        if isinstance(each, FunctionType):
+        if isinstance(each, _FUNCTIONS):
             for held in _held(each):
                 if not _is_constant(held, set()):
                     return f"the function {each.__qualname__} holds an object of {type(held).__name__}"
@@ -59,11 +58,14 @@ def _reachable(root: Any) -> Iterator[Any]:
         seen.add(id(each))
         yield each
         # through a function lies its whole module; what it holds itself is looked at by `shared_by_copies`
-        if not isinstance(each, (*_IMMUTABLE, FunctionType)):
+        if not isinstance(each, (*_IMMUTABLE, *_FUNCTIONS)):
             waiting.extend(gc.get_referents(each))
 
 
-def _held(function: FunctionType) -> Iterator[Any]:
+def _held(function: FunctionType | BuiltinFunctionType) -> Iterator[Any]:
+    if isinstance(function, BuiltinFunctionType):
+        yield function.__self__  # a module, or the object whose method it is, such as a list's append
+        return
     for cell in function.__closure__ or ():
         yield from _content(cell)
     yield from function.__defaults__ or ()
@@ -84,6 +86,6 @@ def _is_constant(value: Any, seen: set[int]) -> bool:
     seen.add(id(value))
     if isinstance(value, tuple | frozenset):
         return all(_is_constant(item, seen) for item in value)
-    if isinstance(value, FunctionType):
+    if isinstance(value, _FUNCTIONS):
         return all(_is_constant(item, seen) for item in _held(value))
     return False
