@@ -1,8 +1,8 @@
 """GEM: what a step, a branch and 20,000 kept states cost beside the upstream alone.
 
 Needs llenvs-gem in its own environment, and for games of words the NLTK corpus `words` (NLTK_DATA, or the
-folder shared/data/gem beside the checkout). Targets: forward at most 100 us a step over the upstream; a branch from
-step 40 at most 1 ms, beside replay from the start and the upstream's own deepcopy; 20,000 states of 200 episodes
+folder shared/data/gem beside the checkout). Targets: forward at most 100 us a step over the upstream; a branch
+from step 40 at most 1 ms, beside replay from the start and the upstream's own deepcopy; 20,000 states of 200 episodes
 bounded, 500 of them step to the recorded result.
 """
 

@@ -75,6 +75,19 @@ def test_tools() -> None:
     )
 
 
+def test_a_game_with_tools() -> None:
+    def policy(state: State[Any], rng: random.Random) -> Action:
+        code = f"print({rng.randrange(5)})"
+        if rng.random() < 0.3:
+            return Action.from_tool_call("python", {"code": code})
+        return Action.from_tool_call("submit_answer", {"answer": rng.choice(["up", "down", "left", "right"])})
+
+    options = {"tool_types": ["python"], "python_time_limit": 60, "max_tool_uses": 2}
+    check_environment(
+        "gem/game:Game2048-v0-easy", options=options, actions=policy, tasks=1, max_steps=4, second_process=False
+    )
+
+
 @pytest.mark.parametrize("id", ["game:Game2048-v0-hard", "game:Minesweeper-v0-random", "game:Sudoku-v0-easy"])
 def test_walks(env: Env, id: str) -> None:
     check_walk(env(id), random_policy(id))

@@ -224,3 +224,33 @@ def test_programs_answer_code_by_tool_too(env: Env) -> None:
         assert step(code, state, call("submit_answer", answer=answer)).rewards["reward"].reward == 1.0
     assert step(code, state, text=f"```python\n{right}\n```").rewards["reward"].reward == 1.0
     assert step(code, state, text=right).rewards["reward"].reward == -0.1
+
+
+def test_games_take_tools_between_moves(env: Env) -> None:
+    game = env("game:GuessTheNumber-v0-hard", tool_types=["python"], max_tool_uses=2, tool_success_reward=0.25)
+    assert [tool.name for tool in game.available_tools] == ["python", "submit_answer"]
+    state, _ = game.reset(options={"task_index": 0})
+    assert (
+        state.observation.prompt
+        == env("game:GuessTheNumber-v0-hard").reset(options={"task_index": 0})[0].observation.prompt
+    )
+    asked = step(game, state, call("python", code="print((1 + 50) // 2)"))
+    assert asked.next_state.observation.tool_results[0].content == "Code execution result: 25\n"
+    assert [asked.rewards[n].reward for n in ("reward", "tool_reward")] == [0.0, 0.25]
+    assert not asked.done
+    at = State.from_json(asked.next_state.to_json())
+    for moved in (step(game, at, call("submit_answer", answer="25")), step(game, at, text=boxed("25"))):
+        assert moved.next_state.observation.prompt == (
+            "At turn 1, you guessed 25, and the target number is higher than 25."
+        )
+        assert [moved.rewards[n].reward for n in ("reward", "tool_reward")] == [0.0, 0.0]
+        assert not moved.done
+    won = step(game, moved.next_state, call("submit_answer", answer="41"), call("python", "b", code="print(1)"))
+    assert won.terminated
+    assert [won.rewards[n].reward for n in ("reward", "success", "tool_reward")] == [1.0, 1.0, 0.0]
+    assert not won.next_state.observation.tool_results[1].ok
+    second = step(game, moved.next_state, call("python", code="print(2)"))
+    assert second.next_state.observation.prompt == LAST_USE
+    third = step(game, second.next_state, call("python", code="print(3)"))
+    assert third.next_state.observation.tool_results[0].content == USED_UP
+    assert (third.rewards["reward"].reward, third.terminated) == (-0.1, True)  # a move that cannot be read

@@ -57,6 +57,10 @@ class GemAdapter(Adapter):
         if entry.id == COMPOSITE:
             said = f"{entry.note}; reasoning_gym/composite of llenvs-reasoning-gym takes them as options"
             raise UpstreamFailed(f"gem/{entry.id}", "making it", said)
+        if entry.kind is Kind.GAME and options.tool_types:
+            from llenvs_gem.tool_game_environment import GemToolGameEnvironment
+
+            return GemToolGameEnvironment(entry, options)
         if entry.kind is Kind.GAME:
             from llenvs_gem.game_environment import GemGameEnvironment
 

@@ -6,11 +6,50 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from llenvs.core.options import SingleTurnOptions
+from llenvs.core.options import EnvironmentOptions, SingleTurnOptions
 from llenvs.core.simulator import SimulatorOptions
 
 
-class GameOptions(SimulatorOptions):
+class ToolOptions(EnvironmentOptions):
+    """Options of the tools."""
+
+    tool_types: tuple[Literal["python", "search", "mcp"], ...] = Field(
+        default=(),
+        description="Tools that the model may call; with any, its answer (or move) is given by the tool "
+        "submit_answer, or as text without a call.",
+    )
+    max_tool_uses: int | None = Field(
+        default=10,
+        ge=1,
+        description="(tools) Calls in an episode, submit_answer aside; none for no limit.",
+    )
+    tool_reward: float = Field(
+        default=0.0, allow_inf_nan=False, description="(tools) Reward for each call that was run."
+    )
+    tool_success_reward: float = Field(
+        default=0.0, allow_inf_nan=False, description="(tools) Added to it for a call that did not fail."
+    )
+    python_time_limit: float = Field(
+        default=10.0, gt=0, le=3600, description="(tool python) Seconds that a program may run."
+    )
+    python_memory_limit: int = Field(
+        default=2 << 30, ge=64 << 20, description="(tool python) Bytes of address space of a program."
+    )
+    search_url: str | None = Field(
+        default=None,
+        description="(tool search) Address of a retrieval server of the upstream's kind; without it that of "
+        "SEARCH_URL.",
+    )
+    search_topk: int = Field(default=3, ge=1, description="(tool search) Documents per query.")
+    search_time_limit: float = Field(default=5.0, gt=0, le=3600, description="(tool search) Seconds for a query.")
+    mcp: Any = Field(
+        default=None,
+        description='(tool mcp) A server of the Model Context Protocol: its URL, {"url", "headers"}, or '
+        '{"command", "args", "env", "cwd"}; also as the one entry of {"mcpServers": {...}}.',
+    )
+
+
+class GameOptions(SimulatorOptions, ToolOptions):
     """Options of every game."""
 
     size: int = Field(default=500, ge=1, le=1 << 31, description="Number of tasks.")
@@ -40,7 +79,7 @@ class WordGameOptions(GameOptions):
     )
 
 
-class QuestionOptions(SingleTurnOptions):
+class QuestionOptions(SingleTurnOptions, ToolOptions):
     """Options of every environment of questions."""
 
     answer_extractor: Any = Field(
@@ -51,42 +90,8 @@ class QuestionOptions(SingleTurnOptions):
     time_limit: float = Field(
         default=10.0, gt=0, le=3600, description="Seconds for judging an answer; for code, for each test."
     )
-    tool_types: tuple[Literal["python", "search", "mcp"], ...] = Field(
-        default=(),
-        description="Tools that the model may call before it answers; with any, the answer is given by the tool "
-        "submit_answer or as text without a call.",
-    )
     max_steps: int | None = Field(
         default=None, ge=1, description="(tools) Actions of an episode; none for one more than max_tool_uses."
-    )
-    max_tool_uses: int | None = Field(
-        default=10,
-        ge=1,
-        description="(tools) Calls that are run in an episode, submit_answer aside; none for no limit.",
-    )
-    tool_reward: float = Field(
-        default=0.0, allow_inf_nan=False, description="(tools) Reward for each call that was run."
-    )
-    tool_success_reward: float = Field(
-        default=0.0, allow_inf_nan=False, description="(tools) Added to it for a call that did not fail."
-    )
-    python_time_limit: float = Field(
-        default=10.0, gt=0, le=3600, description="(tool python) Seconds that a program may run."
-    )
-    python_memory_limit: int = Field(
-        default=2 << 30, ge=64 << 20, description="(tool python) Bytes of address space of a program."
-    )
-    search_url: str | None = Field(
-        default=None,
-        description="(tool search) Address of a retrieval server of the upstream's kind; without it that of "
-        "SEARCH_URL.",
-    )
-    search_topk: int = Field(default=3, ge=1, description="(tool search) Documents per query.")
-    search_time_limit: float = Field(default=5.0, gt=0, le=3600, description="(tool search) Seconds for a query.")
-    mcp: Any = Field(
-        default=None,
-        description='(tool mcp) A server of the Model Context Protocol: its URL, {"url", "headers"}, or '
-        '{"command", "args", "env", "cwd"}; also as the one entry of {"mcpServers": {...}}.',
     )
 
 

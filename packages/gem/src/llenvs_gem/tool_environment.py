@@ -25,7 +25,7 @@ _UNANSWERED = Verdict(0.0, False)
 
 
 class ToolHidden(Hidden):
-    """Hidden state: also how many tool calls were run, what those of the last step earned, and the judgement."""
+    """Hidden state: also how many tool calls were taken, what those of the last step earned, and the judgement."""
 
     tool_uses: int
     tool_reward: float
@@ -63,13 +63,11 @@ class GemToolEnvironment(ToolEnvironment[ToolHidden]):
         reward_functions = make_reward_functions(options.extra_rewards)
         self._questions = Questions(entry, options)
         try:
-            self._budget = BudgetedExecutor(make_executor(options), lambda hidden: hidden["tool_uses"], most)
+            self._budget = BudgetedExecutor(make_executor(options), options)
         except BaseException:
             self._questions.close()
             raise
         super().__init__(spec, self._budget, reward_functions=reward_functions)
-        self._most = most
-        self._rewards = options.tool_reward, options.tool_success_reward
 
     @property
     def num_tasks(self) -> int:
@@ -100,24 +98,17 @@ class GemToolEnvironment(ToolEnvironment[ToolHidden]):
 
     def _react(self, action: Action, results: tuple[ToolResult, ...], turn: Turn) -> Turn:
         before: ToolHidden = turn.hidden
-        uses = before["tool_uses"] + sum(map(self._budget.counts, action.tool_calls))
-        if self._most is not None:
-            uses = min(uses, self._most)
-        ran = [r for c, r in zip(action.tool_calls, results, strict=True) if self._budget.counts(c)]
-        ran = [result for result in ran if result.is_valid_call][: uses - before["tool_uses"]]
-        each, success = self._rewards
-        earned = each * len(ran) + success * sum(result.ok for result in ran)
+        spent = self._budget.spent(action.tool_calls, results, before["tool_uses"])
         answer, answered = self._answer(action, results)
         verdict = self._questions.judge(before, answer) if answered else None
         hidden: ToolHidden = {
             **before,
-            "tool_uses": uses,
-            "tool_reward": earned,
+            "tool_uses": spent.uses,
+            "tool_reward": spent.reward,
             "verdict": None if verdict is None else (verdict.reward, verdict.correct, verdict.error),
         }
-        last = uses == self._most and uses > before["tool_uses"] and not answered
-        info = {"tool_uses": uses}
-        return Turn(hidden, LAST_USE if last else "", terminated=answered, info=info)
+        prompt = LAST_USE if spent.last and not answered else ""
+        return Turn(hidden, prompt, terminated=answered, info={"tool_uses": spent.uses})
 
     def _answer(self, action: Action, results: tuple[ToolResult, ...]) -> tuple[str | None, bool]:
         """The answer that `action` gives, and whether it gives one (which may be none that can be read)."""

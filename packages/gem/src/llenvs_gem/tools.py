@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from llenvs.core.errors import InvalidOption
 from llenvs.core.tools import (
@@ -20,7 +20,7 @@ from llenvs.core.tools import (
     ToolStatus,
 )
 from llenvs.core.tools.errors import ToolFailed
-from llenvs_gem.options import QuestionOptions
+from llenvs_gem.options import ToolOptions
 from llenvs_gem.program import run_program
 from llenvs_gem.upstream import module
 
@@ -31,7 +31,7 @@ LAST_USE = "That was the last tool call. Give the final answer."
 _SEARCH_FAILED = "[SearchTool Error"  # begins what the upstream's tool says when it cannot search
 
 
-def make_executor(options: QuestionOptions) -> ToolExecutor:
+def make_executor(options: ToolOptions) -> ToolExecutor:
     """The tools that `options` names, and `submit_answer`.
 
     Raises:
@@ -62,7 +62,7 @@ def submit_tool() -> Tool:
     return Tool.from_callable(submit_answer, terminal=True)
 
 
-def python_tool(options: QuestionOptions) -> Tool:
+def python_tool(options: ToolOptions) -> Tool:
     """``python(code)``, with limits that hold. Nothing is kept from call to call, as in the upstream."""
     limit = options.python_time_limit
 
@@ -85,7 +85,7 @@ def python_tool(options: QuestionOptions) -> Tool:
     return Tool.from_callable(python, timeout=2 * limit + 10)
 
 
-def search_tool(options: QuestionOptions) -> Tool:
+def search_tool(options: ToolOptions) -> Tool:
     """``search(query)`` by the upstream's own client of a retrieval server."""
     url = options.search_url or os.environ.get("SEARCH_URL")
     if not url:
@@ -136,44 +136,76 @@ def mcp_server(given: Any) -> HttpServer | StdioServer:
     raise InvalidOption("mcp", given, "describes no server", valid=valid)
 
 
+class Spent(NamedTuple):
+    """What the calls of one action cost and earned.
+
+    Attributes:
+        uses: calls taken so far, these included.
+        reward: what these earned.
+        last: whether none are left since these.
+    """
+
+    uses: int
+    reward: float
+    last: bool
+
+
 class BudgetedExecutor(ToolExecutor):
-    """Another executor's tools, of which so many calls are run in an episode.
+    """Another executor's tools, of which so many calls are taken in an episode.
+
+    The hidden state must be a mapping with ``tool_uses``, the number of calls taken so far.
 
     Args:
         executor: runs the calls; closed with this one.
-        used: how many calls were run so far, by the hidden state.
-        most: calls at most, those of `submit_answer` not counted; None for no limit.
+        options: how many calls there are, and what each earns.
     """
 
-    def __init__(self, executor: ToolExecutor, used: Callable[[Any], int], most: int | None) -> None:
+    def __init__(self, executor: ToolExecutor, options: ToolOptions) -> None:
         super().__init__(executor.tools, max_characters=executor.max_characters)
-        self._executor, self._used, self._most = executor, used, most
+        self._executor = executor
+        self._most = options.max_tool_uses
+        self._each, self._success = options.tool_reward, options.tool_success_reward
 
-    def counts(self, call: ToolCall) -> bool:
-        """Whether `call` is one of those that are limited: of a tool that exists, other than `submit_answer`."""
-        return call.name in self._tools and call.name != SUBMIT
+    def is_used_up(self, uses: int) -> bool:
+        """Whether no call is left after so many."""
+        return self._most is not None and uses >= self._most
 
     def execute(self, calls: Sequence[ToolCall], hidden: Any = None) -> Execution:
         """See `ToolExecutor.execute`; calls beyond the limit are answered by an error."""
-        if self._most is None:
-            return self._executor.execute(calls, hidden)
-        left = self._most - self._used(hidden)
-        run: list[ToolCall] = []
-        refused: set[str] = set()
-        for call in calls:
-            if self.counts(call):
-                left -= 1
-                if left < 0:
-                    refused.add(call.id)
-                    continue
-            run.append(call)
-        done = self._executor.execute(run, hidden)
+        taken, refused = self._divided(calls, hidden["tool_uses"])
+        done = self._executor.execute(taken, hidden)
         results = {result.call_id: result for result in done.results}
-        for call in calls:
-            if call.id in refused:
-                results[call.id] = ToolResult(call.id, USED_UP, ToolStatus.ERROR, call.name)
+        for call in refused:
+            results[call.id] = ToolResult(call.id, USED_UP, ToolStatus.ERROR, call.name)
         return Execution(tuple(results[call.id] for call in calls), done.hidden, done.ended_by)
+
+    def spent(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], uses: int) -> Spent:
+        """What `calls` with these results cost and earned, after `uses` calls before.
+
+        Those of `submit_answer` do neither; those that could not be run (no such tool, wrong arguments) earn
+        nothing.
+        """
+        taken, _ = self._divided(calls, uses)
+        by_id = {result.call_id: result for result in results}
+        counted = [by_id[call.id] for call in taken if call.name != SUBMIT]
+        ran = [result for result in counted if result.is_valid_call]
+        reward = self._each * len(ran) + self._success * sum(result.ok for result in ran)
+        after = uses + len(counted)
+        return Spent(after, reward, bool(counted) and self.is_used_up(after))
 
     def close(self) -> None:
         """Close the other executor."""
         self._executor.close()
+
+    def _divided(self, calls: Sequence[ToolCall], uses: int) -> tuple[list[ToolCall], list[ToolCall]]:
+        """The calls that are taken, and those that are not."""
+        taken: list[ToolCall] = []
+        refused: list[ToolCall] = []
+        for call in calls:
+            limited = call.name != SUBMIT
+            if limited and self.is_used_up(uses):
+                refused.append(call)
+                continue
+            uses += limited
+            taken.append(call)
+        return taken, refused
