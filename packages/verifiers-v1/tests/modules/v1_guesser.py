@@ -23,9 +23,13 @@ class GuessTask(vf.Task[Secret, GuessState]):
         return float(trace.num_turns)
 
 
-class Guesser(vf.Taskset[GuessTask, vf.TasksetConfig]):
+class SecretsConfig(vf.TasksetConfig):
+    num_tasks: int = 2
+
+
+class Guesser(vf.Taskset[GuessTask, SecretsConfig]):
     def load(self):
-        for secret in (7, 3):
+        for secret in ((7, 3, 5) * self.config.num_tasks)[: self.config.num_tasks]:
             yield GuessTask(Secret(prompt="guess 1..10", secret=secret), self.config.task)
 
 
