@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,10 @@ class DummyTasks(TaskSource):
         made.tools = env.tools
         made.state = env.state.model_copy(update={"messages": list(env.state.messages)})
         return made
+
+    def size_of(self, env: Any) -> int:
+        """See `TaskSource`; the messages are those of the original."""
+        return 2048 + sys.getsizeof(env.state.messages)
 
     def _made(self, task: str | None) -> Any:
         return load().DummyEnv(task=task, end_immediately=self._ends)
