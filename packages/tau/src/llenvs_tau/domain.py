@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ class Domain:
     Attributes:
         name: as the upstream registers it.
         solo: whether the agent acts alone, also with the tools of the user.
-        policy: the document that the agent is to follow.
+        policy: the document that the agent is to follow (of banking with documents, without those of a task).
         upstream: the modules of tau2.
         databases: the databases at their beginning.
         user_tools: the upstream's own tools of the user; none when there are none.
@@ -41,40 +42,42 @@ class Domain:
     agent_tools: tuple[ToolDefinition, ...]
     user_tools: tuple[Any, ...]
 
-    def environment(self) -> Any:
-        """An upstream environment at its beginning."""
-        return self.databases.environment(solo=self.solo)
+    def environment(self, task: Any) -> Any:
+        """An upstream environment for `task`, at its beginning."""
+        return self.databases.environment(task, solo=self.solo)
 
-    def grading_environment(self, solo_mode: bool = False, **ignored: Any) -> Any:
-        """What the upstream's evaluator calls to make an environment."""
-        made = self.databases.environment(solo=solo_mode)
-        self.databases.prepare_comparison(made)
-        return made
+    def grading_environments(self, task: Any) -> Callable[..., Any]:
+        """What the upstream's evaluator calls to make environments for `task`."""
+
+        def make(solo_mode: bool = False) -> Any:
+            made = self.databases.environment(task, solo=solo_mode)
+            self.databases.prepare_comparison(made)
+            return made
+
+        return make
 
     @cached_property
     def initial_hash(self) -> str:
         """Of the databases at their beginning."""
-        return whole_hash(self.environment())
+        return whole_hash(self.environment(None))
 
     @cached_property
     def user_definitions(self) -> tuple[ToolDefinition, ...]:
         """Tools of the user."""
         return tuple(definition_of(tool) for tool in self.user_tools)
 
-    def system_prompt(self, task: Any) -> str:
+    def system_prompt(self, task: Any, policy: str) -> str:
         """What the upstream's own agent is told: how to act, the policy, and in solo mode the ticket."""
         agent = self.upstream.agent
         if not self.solo:
-            return str(
-                agent.SYSTEM_PROMPT.format(domain_policy=self.policy, agent_instruction=agent.AGENT_INSTRUCTION)
-            )
+            return str(agent.SYSTEM_PROMPT.format(domain_policy=policy, agent_instruction=agent.AGENT_INSTRUCTION))
         alone = agent.LLMSoloAgent
         instruction = agent.AGENT_SOLO_INSTRUCTION.format(
             stop_function_name=alone.STOP_FUNCTION_NAME, stop_token=alone.STOP_TOKEN
         )
         return str(
             agent.SYSTEM_PROMPT_SOLO.format(
-                agent_instruction=instruction, domain_policy=self.policy, ticket=task.ticket
+                agent_instruction=instruction, domain_policy=policy, ticket=task.ticket
             )
         )
 
@@ -127,8 +130,10 @@ def domain_of(name: str, *, solo: bool, options: Mapping[str, Any]) -> Domain:
 def _load(tau2: Upstream, name: str, solo: bool, options: dict[str, Any]) -> Domain:
     constructor = tau2.registry.get_env_constructor(name)
 
-    def make(**mode: Any) -> Any:
-        return guard(constructor(**options, **mode))
+    takes = inspect.signature(constructor).parameters
+
+    def make(task: Any = None, **mode: Any) -> Any:
+        return guard(constructor(**{**_keywords(task, takes), **options, **mode}))
 
     try:
         prototype = make(solo_mode=solo)
@@ -151,6 +156,19 @@ def _load(tau2: Upstream, name: str, solo: bool, options: dict[str, Any]) -> Dom
         tuple(agent_tools),
         user_tools,
     )
+
+
+def _keywords(task: Any, takes: Collection[str]) -> dict[str, Any]:
+    """What a constructor wants to know of the task: banking's documents and log depend on it."""
+    if task is None:
+        return {}
+    keywords: dict[str, Any] = {"task": task} if "task" in takes else {}
+    if "read_log_allowlist" in takes:
+        # look-ups that the reference solution makes are logged in the database, others are free
+        steps = (task.evaluation_criteria and task.evaluation_criteria.actions) or ()
+        names = (s.arguments.get("agent_tool_name") for s in steps if s.name == "call_discoverable_agent_tool")
+        keywords["read_log_allowlist"] = {name for name in names if name}
+    return keywords
 
 
 def _done(tau2: Upstream) -> Any:

@@ -74,7 +74,7 @@ class Grader:
 
         def environment() -> None:
             info = tau2.environment_evaluator.calculate_reward(
-                environment_constructor=self.domain.grading_environment,
+                environment_constructor=self.domain.grading_environments(task),
                 task=task,
                 full_trajectory=messages,
                 solo_mode=self.domain.solo,

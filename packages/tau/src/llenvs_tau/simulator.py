@@ -80,7 +80,7 @@ class TauSimulator(Simulator):
         """See `Simulator`."""
         self._index, self._seed = task_index, seed
         task = self._tasks[task_index]
-        self._environment = self._domain.environment()
+        self._environment = self._domain.environment(task)
         if self._options.verify_isolation and self._whole_hash() != self._domain.initial_hash:
             raise UpstreamFailed(
                 self._name, f"starting task {task.id}", "another episode changed the first database"
@@ -97,7 +97,8 @@ class TauSimulator(Simulator):
         turn = turn_after(history) if self._user is not None or history else "agent"
         # alone, the agent's first message belongs to the beginning and is not counted
         self._dialogue = Dialogue(history, turn, steps=0 if history else -1)
-        self._chat = [ChatMessage.system(self._domain.system_prompt(task)), *as_shown(history)]
+        system = self._domain.system_prompt(task, self._environment.get_policy())
+        self._chat = [ChatMessage.system(system), *as_shown(history)]
         self._environment.sync_tools()
         self._go_on(len(history))
         last = self._chat[-1].content if self._user is not None else task.ticket or ""
@@ -130,7 +131,7 @@ class TauSimulator(Simulator):
         """See `Simulator`."""
         self._index, self._seed = task_index, seed
         if self._environment is None:
-            self._environment = self._domain.environment()
+            self._environment = self._domain.environment(self._tasks[task_index])
         self._domain.databases.restore(self._environment, snapshot.databases)
         self._dialogue, self._chat = snapshot.dialogue.copy(), list(snapshot.chat)
         if snapshot.hash is not None and self._whole_hash() != snapshot.hash:
