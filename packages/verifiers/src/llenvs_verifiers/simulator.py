@@ -65,9 +65,11 @@ class VerifiersSimulator(Simulator):
             condition = self.episode.state.get("stop_condition")
             raise UpstreamFailed(self._name, f"starting task {task_index}", f"it ended at once: {condition}")
         chat = chat_messages(self.episode.prompt)
+        asked = [message for message in chat if message.role != "system"][-1:]
         shown = Observation(
-            text_of([message for message in chat if message.role != "system"][-1:]),
+            text_of(asked),
             messages=chat,
+            images=tuple(image for message in asked for image in message.images),
             available_tools=tool_definitions(self.episode.state["tool_defs"]),
         )
         return Frame(shown, info=info, truth=self._truth())
@@ -81,11 +83,9 @@ class VerifiersSimulator(Simulator):
         said = self._loop.run(episode.act(understood, None if recorded is None else recorded["said"]))
         self._check_error()
         step = self._step_signals()
-        if episode.prompt is None:
-            self._loop.run(episode.finish())
+        ended = self._loop.run(self._ended(scored=recorded is None)) if episode.prompt is None else ()
         if recorded is None:
-            signals = self._scores() if episode.prompt is None else ()
-            recorded = {"said": said, "signals": signals}
+            recorded = {"said": said, "signals": ended}
             self.outside.ask(lambda: recorded)
         return self._frame(understood, (*step, *recorded["signals"]))
 
@@ -117,9 +117,12 @@ class VerifiersSimulator(Simulator):
         except _NotRecorded:
             return None
 
-    def _scores(self) -> tuple[Signal, ...]:
-        scored = self._loop.run(score(self.episode.env, [self.episode.state]))
-        return with_all(scored[0], self._signal_names)
+    async def _ended(self, scored: bool) -> tuple[Signal, ...]:
+        await self.episode.finish()
+        if not scored:
+            return ()
+        signals = await score(self.episode.env, [self.episode.state])
+        return with_all(signals[0], self._signal_names)
 
     def _step_signals(self) -> tuple[Signal, ...]:
         trajectory = self.episode.state["trajectory"]
