@@ -240,7 +240,7 @@ GOOD = pack_values(Position({5: TRUE, 2: FALSE, 300: FALSE}, frozenset({2, 5})),
     ],
 )
 def test_damaged_snapshots(data: bytes) -> None:
-    with pytest.raises(BadSnapshot, match="damaged|no snapshot"):
+    with pytest.raises(BadSnapshot, match=r"damaged|no snapshot"):
         unpack(data, GAME, 301, frozenset({3}))
 
 

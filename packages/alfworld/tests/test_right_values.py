@@ -223,6 +223,8 @@ def test_a_game_in_the_old_wording(alfworld: Alfworld, legacy_game: str) -> None
     assert plan is not None
     assert plan[-1].startswith("put soapbottle ")
     assert " in/on toilet 1" in plan[-1]
-    results = play(env, *plan)
+    moved = plan[-1].replace("put ", "move ").replace(" in/on ", " to ")
+    results = play(env, *plan[:-1], moved, plan[-1])
     assert texts(results)[0].startswith("You arrive at loc ")
+    assert texts(results)[-2] == NOTHING
     assert results[-1].rewards.total == 1.0

@@ -121,14 +121,17 @@ def game_at(name: str) -> GameFile:
     """The game at a path: the file, or the folder that holds it.
 
     Raises:
-        InvalidOption: no such file, or no game of ALFWorld.
+        UnknownEnvironment: no such file, with those that are near.
+        InvalidOption: it is no game of ALFWorld.
     """
     path = Path(name).expanduser()
     path = path / GAME_FILE if path.is_dir() else path
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InvalidOption("game file", str(path), f"cannot be read ({error.strerror})") from None
+        near = [path.parent / GAME_FILE, *sorted(path.parent.parent.glob(f"*/{GAME_FILE}"))]
+        hint = f"the file cannot be read: {error.strerror}"
+        raise UnknownEnvironment(name, [str(each) for each in near if each.is_file()], hint) from None
     try:
         data = json.loads(content)
     except ValueError:
