@@ -102,8 +102,7 @@ def test_protected_spans() -> None:
     text = "a `b` $c$ \\(d\\) and $5"
     assert [text[slice(*span)] for span in protected(text).spans] == ["`b`", "$c$", "\\(d\\)"]
     assert protected(text, complete=False).open_from == text.index("$5")
-    assert protected(text).allows(1)
-    assert not protected(text).allows(3)
+    assert protected(text).filtered([1, 2, 3, 5, 7, 10]) == [1, 2, 5, 10]
     assert protected("``` not a fence ``` $x$").spans == ((0, 19), (20, 23))
     code = "a\n```\nb\n\nc\n```\nd"
     assert [code[slice(*span)] for span in fenced_code(code).spans] == ["```\nb\n\nc\n```"]

@@ -8,21 +8,20 @@ it, a closing one none before it and no digit after it, so that "$5 and $6" is m
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+_MARK = re.compile(r"[`~$\\]")
+_FENCE = re.compile(r"(?P<bar>`{3,}+)[^`\r\n]*(?=[\r\n]|\Z)|(?P<wave>~{3,}+)[^\r\n]*")
 _OPENER = re.compile(
     r"""
-      (?P<fence>(?:^|(?<=\r))[ ]{0,3}(?:(?P<bar>`{3,}+)[^`\r\n]*(?=[\r\n]|\Z)|(?P<wave>~{3,}+)[^\r\n]*))
-    | (?P<ticks>`+)
+      (?P<ticks>`+)
     | (?P<escaped>\\[\\$`])
     | (?P<bracket>\\[\[(])
     | \\begin\{(?P<block>[A-Za-z]{1,40}\*?)\}
     | (?P<dollars>\$\$?)
     """,
-    re.VERBOSE | re.MULTILINE,
-)
-_FENCE = re.compile(
-    r"(?:^|(?<=\r))[ ]{0,3}(?:(?P<bar>`{3,}+)[^`\r\n]*(?=[\r\n]|\Z)|(?P<wave>~{3,}+)[^\r\n]*)", re.MULTILINE
+    re.VERBOSE,
 )
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _DOLLAR = re.compile(r"(?<!\\)(?:\\\\)*(?P<dollar>\$)")
@@ -40,14 +39,18 @@ class Protected(NamedTuple):
     spans: tuple[tuple[int, int], ...]
     open_from: int | None = None
 
-    def allows(self, boundary: int) -> bool:
-        """Whether a boundary may be here: inside no span, and not after `open_from`."""
-        if self.open_from is not None and boundary > self.open_from:
-            return False
-        return not any(begin < boundary < end for begin, end in self.spans)
+    def outside(self, matches: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+        """Those of `matches`, in order, that begin in no span."""
+        spans = iter(self.spans)
+        span = next(spans, None)
+        for match in matches:
+            while span is not None and span[1] <= match.start():
+                span = next(spans, None)
+            if span is None or match.start() < span[0]:
+                yield match
 
     def filtered(self, boundaries: list[int]) -> list[int]:
-        """The ascending `boundaries` that are allowed, in one pass."""
+        """The ascending `boundaries` that are inside no span and not after `open_from`."""
         kept, spans = [], iter(self.spans)
         span = next(spans, None)
         for boundary in boundaries:
@@ -64,9 +67,15 @@ def protected(text: str, *, complete: bool = True) -> Protected:
     """Code and LaTeX in `text`; for `complete` see `Segmenter.boundaries`."""
     spans: list[tuple[int, int]] = []
     position = 0
-    while (opener := _OPENER.search(text, position)) is not None:
-        position = opener.end()
-        if opener["escaped"]:
+    while (mark := _MARK.search(text, position)) is not None:
+        fence = _fence_at(text, mark.start())
+        if fence is not None:
+            spans.append(fence)
+            position = max(fence[1], mark.end())
+            continue
+        opener = _OPENER.match(text, mark.start())
+        position = mark.end() if opener is None else opener.end()
+        if opener is None or opener["escaped"]:
             continue
         end = _end_of(text, opener, complete)
         if end is None:
@@ -81,17 +90,33 @@ def fenced_code(text: str) -> Protected:
     """Fenced code blocks alone. They need no look ahead: one that is not closed goes on to the end."""
     spans: list[tuple[int, int]] = []
     position = 0
-    while (opener := _FENCE.search(text, position)) is not None:
-        end = _end_of_fence(text, opener)
-        spans.append((opener.start(), end))
-        position = max(end, opener.end())
+    while (mark := _FENCE.search(text, position)) is not None:
+        fence = _fence_at(text, mark.start())
+        position = mark.end()
+        if fence is not None:
+            spans.append(fence)
+            position = max(position, fence[1])
     return Protected(tuple(spans))
+
+
+def _fence_at(text: str, place: int) -> tuple[int, int] | None:
+    """The fenced code block whose opening fence begins at `place`, after at most three spaces, if there is one."""
+    begin = place
+    while begin > max(0, place - 3) and text[begin - 1] == " ":
+        begin -= 1
+    if begin > 0 and text[begin - 1] not in "\r\n":
+        return None
+    opener = _FENCE.match(text, place)
+    if opener is None:
+        return None
+    bar = opener["bar"] or opener["wave"]
+    closing = re.compile(rf"(?:^|(?<=\r))[ ]{{0,3}}{bar[0]}{{{len(bar)},}}[ \t]*(?=[\r\n]|\Z)", re.MULTILINE)
+    closer = closing.search(text, opener.end())
+    return begin, len(text) if closer is None else closer.end()
 
 
 def _end_of(text: str, opener: re.Match[str], complete: bool) -> int | None:
     """Where what `opener` opens ends; its own end when it opens nothing; None when that is still open."""
-    if opener["fence"]:
-        return _end_of_fence(text, opener)
     if not complete and opener.end() == len(text):
         return None  # `$` may become `$$`, and more back ticks may follow
     if opener["block"]:
@@ -115,13 +140,6 @@ def _end_of(text: str, opener: re.Match[str], complete: bool) -> int | None:
     if end is None or (undecided and opener["ticks"] and end == len(text)):
         return None if undecided else opener.end() if end is None else end
     return end
-
-
-def _end_of_fence(text: str, opener: re.Match[str]) -> int:
-    bar = opener["bar"] or opener["wave"]
-    closing = re.compile(rf"(?:^|(?<=\r))[ ]{{0,3}}{bar[0]}{{{len(bar)},}}[ \t]*(?=[\r\n]|\Z)", re.MULTILINE)
-    closer = closing.search(text, opener.end())
-    return len(text) if closer is None else closer.end()
 
 
 def _after_ticks(text: str, opener: re.Match[str], limit: int) -> int | None:

@@ -15,18 +15,11 @@ from llenvs.core.segmentation.lines import line_boundaries
 from llenvs.core.segmentation.protected import protected
 from llenvs.core.segmentation.segmenter import Segmenter
 
-_END = re.compile(
-    r"""
-    (?:
-      (?P<stop>[.!?…‽؟।][.!?…]*+)["'”’»)\]}*_]*+(?=(?P<gap>\s++)(?P<next>\S))
-    | (?P<wide>[。！？｡]++)[」』”’）)\]]*+(?=(?P<space>\s*+)\S)
-    )
-    """,
-    re.VERBOSE,
-)
-_LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«*_]*+\Z")
+_STOP = re.compile(r"""(?P<stop>[.!?…‽؟।][.!?…]*+)["'”’»)\]}*_]*+(?=(?P<gap>\s++)(?P<next>\S))""")
+_WIDE = re.compile(r"[。！？｡]++[」』”’）)\]]*+(?=(?P<gap>\s*+)\S)")  # no white space is needed after these
+_OPENING = "([{\"'“‘«*_"
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-_ENUMERATOR = re.compile(r"(?:\A|[\r\n])[ \t]*+(?:[*_#>+-]++[ \t]*+)*+[(]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})\Z")
+_ENUMERATOR = re.compile(r"[ \t]*+(?:[*_#>+-]++[ \t]*+)*+[(]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})")
 _ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _WINDOW = 64  # characters before a full stop that are looked at
 _GO_ON = ".,;:!?)]}%=+/>^|&×÷≠≤≥≈"
@@ -57,15 +50,11 @@ class SentenceSegmenter(Segmenter):
     def _boundaries(self, text: str, complete: bool) -> Iterable[int]:
         spans = protected(text, complete=complete)
         found = set(line_boundaries(text, paragraphs=not self.split_lines))
-        inside = iter(spans.spans)
-        span = next(inside, None)
-        for end in _END.finditer(text):
-            while span is not None and span[1] <= end.start():
-                span = next(inside, None)
-            if span is not None and span[0] <= end.start():
-                continue  # a mark in code or LaTeX
-            if end["wide"] or self._ends(text, end, complete):
-                found.add(end.end() + _after_last_break(end["space"] if end["wide"] else end["gap"]))
+        for end in spans.outside(_STOP.finditer(text)):
+            if self._ends(text, end, complete):
+                found.add(end.end() + _after_last_break(end["gap"]))
+        for end in spans.outside(_WIDE.finditer(text)):
+            found.add(end.end() + _after_last_break(end["gap"]))
         return spans.filtered(sorted(found))
 
     def settled_until(self, text: str) -> int:
@@ -87,10 +76,9 @@ class SentenceSegmenter(Segmenter):
         before = text[max(0, end.start() - _WINDOW) : end.start()]
         if end["stop"] != ".":
             return not (following.isdigit() and before.rstrip()[-1:] in (*",+-*=·", ""))  # "1, 2, ... 10"
-        if end.end() == end.start() + 1 and _ENUMERATOR.search(before):
+        if end.end() == end.start() + 1 and _ENUMERATOR.fullmatch(before, _after_last_break(before)):
             return False
-        found = _LAST_WORD.search(before)
-        word = "" if found is None else found[0]
+        word = _last_word(before)
         folded = word.casefold()
         if folded in ALWAYS_GO_ON or folded in self.abbreviations:
             return False
@@ -110,6 +98,14 @@ class SentenceSegmenter(Segmenter):
 def _after_last_break(gap: str) -> int:
     """Offset after the last line break of the white space `gap`; 0 when it has none."""
     return max(gap.rfind("\n"), gap.rfind("\r")) + 1
+
+
+def _last_word(before: str) -> str:
+    """The word with which `before` ends, what opens it left out; "" after white space."""
+    if before[-1:].isspace():
+        return ""
+    word = before.split()[-1] if before else ""
+    return word[max(map(word.rfind, _OPENING)) + 1 :]
 
 
 def _opens_tag(text: str, place: int) -> bool:
