@@ -24,7 +24,7 @@ def changed(env: CraftaxEnvironment, state: State[Any], **values: Any) -> State[
     record = raw[: env._game.layout.size].view(env._game.layout.dtype)
     for name, value in values.items():
         record[name.replace("__", ".")][0] = value
-    return replace(state, hidden={**state.hidden, "arrays": compressed(env._game, raw)})
+    return replace(state, hidden={**state.hidden, "arrays": compressed(env._game, raw, {})})
 
 
 def seen(env: CraftaxEnvironment, state: State[Any]) -> Scene:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ from llenvs_craftax.upstream import THREEFRY_PARTITIONABLE
 from llenvs_craftax.variants import Entry
 
 T = TypeVar("T")
+_SHORT = 40  # characters of a response whose meaning is remembered
 
 
 class UnknownAchievement(UnknownName):
@@ -85,6 +86,7 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
         super().__init__(spec, reward_functions=make_reward_functions(options.extra_rewards))
         self._key_mode = KEY_MODES.index(options.key_mode)
         self._extractor = make_extractor(options.answer_extractor)
+        self._understand_short = lru_cache(1024)(self._understand)  # most are the same few words
         self._live = LiveStates(options.max_live)
         self._transitions = Transitions()
         if options.goal is not None and options.goal not in self.achievements:
@@ -151,7 +153,7 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
     def arrays(self, state: State[CraftaxHidden]) -> dict[str, np.ndarray[Any, Any]]:
         """The upstream's state as numpy arrays by dotted names such as ``inventory.wood``, in its own types."""
         record = self._record(self._ready(self._checked(state)))
-        return {leaf.name: np.array(record[leaf.name], dtype=leaf.dtype) for leaf in self._game.layout.leaves}
+        return {leaf.name: leaf.read(record[leaf.name]) for leaf in self._game.layout.leaves}
 
     def branch(self, state: State[CraftaxHidden], number: int) -> State[CraftaxHidden]:
         """`state` with other luck: equal numbers meet the same chance, different ones different chance.
@@ -203,7 +205,7 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
 
     def _start(self, task_index: int, seed: int, options: Mapping[str, Any]) -> Start:
         outcome = self._safely("making a world", lambda: self._game.reset(seed, self._parameters))
-        live = self._kept(outcome, None)
+        live = self._kept(outcome)
         record = self._record(live)
         hidden: CraftaxHidden = {
             "variant": self._variant,
@@ -223,17 +225,18 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
         understood = self._understood(action)
         if understood.problem:
             return self._refused(hidden, live, action, understood.problem)
-        reward, taken, outcome = 0.0, [], None
+        reward, taken, changed, outcome = 0.0, [], 0, None
         row = live.row
         for number in self._repeated(understood):
             outcome = self._taken(hidden, row, number)
             row = outcome.row
             reward += outcome.reward
+            changed |= outcome.changed
             taken.append(self.actions[number])
             if outcome.done:
                 break
         assert outcome is not None, "an understood response holds an action"
-        before, live = self._record(live), self._kept(outcome, live)
+        before, live = self._record(live), self._kept(outcome, live, changed)
         after = self._record(live)
         unlocked = self._unlocked(before, after)
         why = ending(self._game.upstream, after) if outcome.done else None
@@ -291,7 +294,11 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
         return Presenter(self._game, self._mode, self._options)
 
     def _understood(self, action: Action) -> Understood:
-        return understand(self._extractor.extract(action.text), self.actions, self._options.max_actions)
+        text = action.text
+        return self._understand_short(text) if len(text) <= _SHORT else self._understand(text)
+
+    def _understand(self, text: str) -> Understood:
+        return understand(self._extractor.extract(text), self.actions, self._options.max_actions)
 
     def _repeated(self, understood: Understood) -> Iterable[int]:
         return (number for number in understood.actions for _ in range(self._options.action_repeat))
@@ -307,9 +314,9 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
             ),
         )
 
-    def _kept(self, outcome: Outcome, before: LiveState | None) -> LiveState:
-        """`outcome` as it travels, ready for the next step."""
-        sections = compressed(self._game, outcome.raw, None if before is None else (before.raw, before.sections))
+    def _kept(self, outcome: Outcome, before: LiveState | None = None, changed: int = -1) -> LiveState:
+        """`outcome` as it travels, ready for the next step; `changed` tells what differs from `before`."""
+        sections = compressed(self._game, outcome.raw, {} if before is None else before.sections, changed)
         live = LiveState(outcome.row, outcome.raw, sections)
         self._live.put(live)
         return live

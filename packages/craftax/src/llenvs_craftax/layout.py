@@ -3,7 +3,8 @@
 The state is a tree of 49 (Classic) or 84 arrays. To hand over and take back each of them costs more than the step
 itself, so the compiled programs take and give one array of bytes: the large arrays first, each a section of its
 own, then all small ones as the section `REST`, in the order of the upstream's tree. Numbers are little-endian. The
-two maps of blocks and items, whose numbers are small, are stored as one byte a tile.
+two maps of blocks and items, whose numbers are small, are stored as one byte a tile, and the map of creatures as
+one bit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ REST = "rest"
 """The section of all small arrays."""
 _LARGE = 2048  # bytes from which an array is a section of its own
 _NARROWED = ("map", "item_map")
+_BITS = ("mob_map",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +35,49 @@ class Leaf:
     offset: int
 
     @property
-    def stored(self) -> str:
-        """The type in the row of bytes."""
-        return "|u1" if self.name in _NARROWED or self.dtype == "|b1" else self.dtype
-
-    @property
-    def count(self) -> int:
-        """Number of items."""
-        return math.prod(self.shape)
+    def stored(self) -> tuple[str, tuple[int, ...]]:
+        """Type and shape in the row of bytes."""
+        if self.name in _BITS:
+            return "|u1", (-(-math.prod(self.shape) // 8),)
+        return ("|u1" if self.name in _NARROWED or self.dtype == "|b1" else self.dtype), self.shape
 
     @property
     def size(self) -> int:
         """Bytes."""
-        return self.count * np.dtype(self.stored).itemsize
+        dtype, shape = self.stored
+        return math.prod(shape) * np.dtype(dtype).itemsize
+
+    def pack(self, value: Any) -> Any:
+        """`value`, in the upstream's type, as a row of bytes. Traced by JAX."""
+        import jax.numpy as jnp
+        from jax import lax
+
+        if self.name in _BITS:
+            return jnp.packbits(value.reshape(-1), bitorder="little")
+        if self.stored[0] == "|u1":
+            return value.astype(jnp.uint8).reshape(-1)
+        return lax.bitcast_convert_type(value, jnp.uint8).reshape(-1)
+
+    def unpack(self, row: Any) -> Any:
+        """The array that `pack` made `row` of. Traced by JAX."""
+        import jax.numpy as jnp
+        from jax import lax
+
+        if self.name in _BITS:
+            return jnp.unpackbits(row, count=math.prod(self.shape), bitorder="little").reshape(self.shape) != 0
+        if self.dtype == "|b1":
+            return (row != 0).reshape(self.shape)
+        if self.stored[0] == "|u1":
+            return row.astype(self.dtype).reshape(self.shape)
+        width = np.dtype(self.dtype).itemsize
+        return lax.bitcast_convert_type(row.reshape(*self.shape, width), np.dtype(self.dtype))
+
+    def read(self, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The array in the upstream's type; `value` is the field of a record."""
+        if self.name in _BITS:
+            bits = np.unpackbits(value, count=math.prod(self.shape), bitorder="little")
+            return bits.reshape(self.shape).astype(self.dtype)
+        return np.array(value, dtype=self.dtype)
 
 
 @dataclass(frozen=True)
@@ -93,7 +125,7 @@ class Layout:
         return np.dtype(
             {
                 "names": [leaf.name for leaf in self.leaves],
-                "formats": [(leaf.stored, leaf.shape) for leaf in self.leaves],
+                "formats": [leaf.stored for leaf in self.leaves],
                 "offsets": [leaf.offset for leaf in self.leaves],
                 "itemsize": self.size,
             }
@@ -106,29 +138,14 @@ class Layout:
     def pack(self, leaves: Sequence[Any]) -> Any:
         """The row of bytes of the state with these arrays. Traced by JAX."""
         import jax.numpy as jnp
-        from jax import lax
 
-        rows = []
-        for leaf, given in zip(self.leaves, leaves, strict=True):
-            value = jnp.asarray(given, leaf.dtype)  # the upstream leaves some as Python's numbers
-            if leaf.stored == "|u1":
-                row = value.astype(jnp.uint8)
-            else:
-                row = lax.bitcast_convert_type(value, jnp.uint8)
-            rows.append((leaf.offset, row.reshape(-1)))
+        rows = [
+            # the upstream leaves some as Python's numbers
+            (leaf.offset, leaf.pack(jnp.asarray(value, leaf.dtype)))
+            for leaf, value in zip(self.leaves, leaves, strict=True)
+        ]
         return jnp.concatenate([row for _, row in sorted(rows, key=lambda each: each[0])])
 
     def unpack(self, row: Any) -> list[Any]:
         """The arrays in `row`, as `pack` wrote it. Traced by JAX."""
-        from jax import lax
-
-        values = []
-        for leaf in self.leaves:
-            part = row[leaf.offset : leaf.offset + leaf.size]
-            if leaf.stored == "|u1":
-                value = (part != 0) if leaf.dtype == "|b1" else part.astype(leaf.dtype)
-                values.append(value.reshape(leaf.shape))
-            else:
-                width = np.dtype(leaf.stored).itemsize
-                values.append(lax.bitcast_convert_type(part.reshape(*leaf.shape, width), np.dtype(leaf.dtype)))
-        return values
+        return [leaf.unpack(row[leaf.offset : leaf.offset + leaf.size]) for leaf in self.leaves]

@@ -20,21 +20,24 @@ class DamagedState(ValueError):
 Sections = dict[str, bytes]
 
 
-def compressed(
-    game: Game, raw: np.ndarray[Any, Any], before: tuple[np.ndarray[Any, Any], Sections] | None = None
-) -> Sections:
+def compressed(game: Game, raw: np.ndarray[Any, Any], before: Mapping[str, bytes], changed: int = -1) -> Sections:
     """The sections of the state `raw`, compressed with zlib.
 
-    `before` is another state's row with its sections: those that are equal are handed on, which saves the time
-    and, since most of a map stays as it is, most of the memory of kept states.
+    Sections that did not change are handed on, which saves the time and, since most of a map stays as it is, most
+    of the memory of kept states.
+
+    Args:
+        game: whose state it is.
+        raw: its row of bytes.
+        before: sections of an earlier state, or none.
+        changed: which sections differ from those: bit i is set for the i-th.
     """
     made: Sections = {}
-    for name, (start, end) in game.layout.sections.items():
-        part = raw[start:end]
-        if before is not None and np.array_equal(part, before[0][start:end]):
-            made[name] = before[1][name]
+    for place, (name, (start, end)) in enumerate(game.layout.sections.items()):
+        if name in before and not changed >> place & 1:
+            made[name] = before[name]
         else:
-            made[name] = zlib.compress(part.tobytes(), _LEVEL)
+            made[name] = zlib.compress(raw[start:end].tobytes(), _LEVEL)
     return made
 
 
@@ -85,7 +88,7 @@ def _check(game: Game, row: np.ndarray[Any, Any]) -> None:
         if np.any(record[name] < least) or np.any(record[name] >= end):
             raise DamagedState(f"{name} has values that do not exist")
     for leaf in layout.leaves:
-        if leaf.dtype == "|b1" and np.any(record[leaf.name] > 1):
+        if leaf.dtype == "|b1" and leaf.stored[1] == leaf.shape and np.any(record[leaf.name] > 1):
             raise DamagedState(f"{leaf.name} has values that do not exist")
         if leaf.dtype == "<f4" and not np.all(np.isfinite(record[leaf.name])):
             raise DamagedState(f"{leaf.name} has values that are no numbers")
