@@ -89,6 +89,14 @@ def test_directories(tmp_path: Path) -> None:
     assert prompts(data_dir=str(tmp_path / "clone"), subset=["other", "main"], split="test") == EXPECTED[1::-1]
 
 
+def test_directories_of_one_name_and_changed_ones_are_told_apart(tmp_path: Path) -> None:
+    for i in range(2):
+        write_snapshot(tmp_path / str(i) / "same", {"main": {"test": ROWS[i : i + 1]}})
+        assert prompts(data_dir=str(tmp_path / str(i) / "same")) == [EXPECTED[i]]
+    write_snapshot(tmp_path / "0" / "same", {"main": {"test": ROWS[2:4]}})
+    assert prompts(data_dir=str(tmp_path / "0" / "same")) == EXPECTED[2:4]
+
+
 def test_a_preset_takes_what_a_directory_has(tmp_path: Path, rows: Callable[[str], list[dict[str, Any]]]) -> None:
     """Neither its usual subset nor its usual split need to be there."""
     (tmp_path / "mine").mkdir()

@@ -20,11 +20,14 @@ def normalized(text: str) -> str:
     """`text` in lower case without ASCII punctuation, articles and superfluous white space.
 
     The normalisation of the SQuAD evaluation (Rajpurkar et al. 2016, arXiv:1606.05250), which HotpotQA and
-    TriviaQA use too. Where nothing would be left (of "(A)"), articles and punctuation stay.
+    TriviaQA use too. Where nothing would be left (of "(A)"), articles stay, and then punctuation.
     """
     lower = text.lower()
-    bare = " ".join(_ARTICLES.sub(" ", lower.translate(_NO_PUNCTUATION)).split())
-    return bare or " ".join(lower.split())
+    plain = lower.translate(_NO_PUNCTUATION)
+    for words in (_ARTICLES.sub(" ", plain), plain, lower):
+        if words := " ".join(words.split()):
+            return words
+    return ""
 
 
 def word_f1(answer: str, expected: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from llenvs.core.errors import InvalidOption
 from llenvs_huggingface.sources.errors import DataUnavailable
 from llenvs_huggingface.sources.local import load_directory, split_there
+from llenvs_huggingface.sources.plain import plain_table
 from llenvs_huggingface.sources.preparation import explained, loading, prepared_folder
 from llenvs_huggingface.sources.quiet import quiet
 from llenvs_huggingface.sources.rows import Origin, Rows, TableRows
@@ -69,11 +70,17 @@ def load_hub(
 
 
 def is_offline() -> bool:
-    """Whether the user's environment variables forbid the network (the libraries read them once, at import)."""
-    with quiet() as datasets:
-        import huggingface_hub.constants
+    """Whether the user's environment variables forbid the network.
 
-        return bool(datasets.config.HF_HUB_OFFLINE or huggingface_hub.constants.HF_HUB_OFFLINE)
+    `huggingface_hub` read its own at import; HF_DATASETS_OFFLINE, where it is set, overrules them as in
+    `datasets`.
+    """
+    said = os.environ.get("HF_DATASETS_OFFLINE")
+    if said is not None:
+        return said.upper() in ("1", "ON", "YES", "TRUE")
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    return bool(HF_HUB_OFFLINE)
 
 
 def _commit_there(repository: str, revision: str | None) -> tuple[str | None, str]:
@@ -134,21 +141,26 @@ def _from_snapshot(
     cache_dir: str | None,
     tried: list[str],
 ) -> Rows | None:
-    with quiet():
-        import huggingface_hub
-        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-        folder = os.path.expanduser(cache_dir or str(huggingface_hub.constants.HF_HUB_CACHE))
-        try:
-            path = huggingface_hub.snapshot_download(
-                repository, repo_type="dataset", revision=revision, cache_dir=folder, local_files_only=True
-            )
-        except LocalEntryNotFoundError:
-            tried.append(f"the hub cache {folder}" + (f" for revision {revision}" if revision else ""))
-            return None
-        except HFValidationError as error:
-            raise InvalidOption("name", repository, f"is no hub name ({error})") from None
-    return load_directory(path, subset, split, origin=Origin(repository, subset, split, os.path.basename(path)))
+    folder = os.path.expanduser(cache_dir or HF_HUB_CACHE)
+    try:
+        path = snapshot_download(
+            repository, repo_type="dataset", revision=revision, cache_dir=folder, local_files_only=True
+        )
+    except LocalEntryNotFoundError:
+        tried.append(f"the hub cache {folder}" + (f" for revision {revision}" if revision else ""))
+        return None
+    except HFValidationError as error:
+        raise InvalidOption("name", repository, f"is no hub name ({error})") from None
+    origin = Origin(repository, subset, split, os.path.basename(path))
+    plain = plain_table(path, subset, split)
+    if plain is not None:
+        table, found_subset, found_split = plain
+        return TableRows(table, origin._replace(subset=found_subset, split=found_split))
+    return load_directory(path, subset, split, origin=origin)
 
 
 def _from_prepared(

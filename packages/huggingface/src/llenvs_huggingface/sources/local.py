@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llenvs.core.errors import InvalidOption, listed
-from llenvs_huggingface.sources.preparation import loading, prepared_folder
+from llenvs_huggingface.sources.preparation import files_below, loading, prepared_folder
 from llenvs_huggingface.sources.quiet import quiet
 from llenvs_huggingface.sources.rows import Origin, Rows, TableRows
 
@@ -103,9 +103,9 @@ def load_directory(
         if subset is not None and exact_subset:
             raise InvalidOption("subset", subset, f"{name} was written by save_to_disk and has none")
         dataset, found = _saved(path, name, split, exact_split)
-        return TableRows(dataset, Origin(name, None, found, digest(_files_below(path))))
+        return TableRows(dataset, Origin(name, None, found, digest(files_below(path))))
     with quiet() as datasets:
-        folder = prepared_folder(datasets)
+        folder = prepared_folder(datasets, path)
         if not exact_subset and subset not in subsets_of(path):
             subset = None
         builder = loading(
@@ -116,7 +116,7 @@ def load_directory(
         wanted = split_there(split, list(builder.info.splits or {}), exact_split, name)
         dataset = loading(name, subset, wanted, lambda: builder.as_dataset(split=wanted))
     if origin is None:
-        origin = Origin(name, None, None, digest(_files_below(path)))
+        origin = Origin(name, None, None, digest(files_below(path)))
     return TableRows(dataset, origin._replace(subset=builder.config.name, split=wanted))
 
 
@@ -151,15 +151,6 @@ def digest(paths: Sequence[str]) -> str | None:
     except OSError:
         return None
     return f"sha256:{total.hexdigest()[:16]}"
-
-
-def _files_below(path: str) -> list[str]:
-    return sorted(
-        os.path.join(folder, file)
-        for folder, folders, files in os.walk(path)
-        for file in files
-        if not file.startswith((".", "cache-")) and os.sep + "." not in folder[len(path) :]
-    )
 
 
 def _by_split(data_files: DataFiles, split: str | None) -> dict[str, list[str]]:

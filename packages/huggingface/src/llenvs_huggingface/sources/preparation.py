@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -17,22 +18,48 @@ T = TypeVar("T")
 _scratch: list[str] = []
 
 
-def prepared_folder(datasets: Any) -> str | None:
-    """Where `datasets` writes its prepared copies: None for its own cache, a temporary folder where that is
-    read-only.
+def prepared_folder(datasets: Any, source: str | None = None) -> str | None:
+    """Where `datasets` writes its prepared copies: None for its own cache.
 
-    The temporary folder is deleted when this process ends.
+    Args:
+        datasets: the module.
+        source: a local directory. Its copy gets a folder of its own, named by its path and its files' names, sizes
+            and times, since `datasets` takes two directories of one name for the same data, and a changed one for
+            the old.
+
+    Where the cache is read-only, a temporary folder stands in, which is deleted when this process ends.
     """
     cache = str(datasets.config.HF_DATASETS_CACHE)
     existing = cache
     while existing and not os.path.exists(existing):
         existing = os.path.dirname(existing)
-    if os.access(existing or os.sep, os.W_OK | os.X_OK):
-        return None
-    if not _scratch:
-        _scratch.append(tempfile.mkdtemp(prefix="llenvs-huggingface-"))
-        atexit.register(_delete, _scratch[0], os.getpid())
-    return _scratch[0]
+    writable = os.access(existing or os.sep, os.W_OK | os.X_OK) and os.path.isdir(existing or os.sep)
+    if not writable:
+        if not _scratch:
+            _scratch.append(tempfile.mkdtemp(prefix="llenvs-huggingface-"))
+            atexit.register(_delete, _scratch[0], os.getpid())
+        cache = _scratch[0]
+    if source is not None:
+        return os.path.join(cache, "llenvs", _state_of(source))
+    return None if writable else cache
+
+
+def _state_of(folder: str) -> str:
+    said = hashlib.sha256(os.path.abspath(folder).encode())
+    for path in files_below(folder):
+        status = os.stat(path)
+        said.update(f"\n{path} {status.st_size} {status.st_mtime_ns}".encode())
+    return said.hexdigest()[:24]
+
+
+def files_below(folder: str) -> list[str]:
+    """The files of a directory at any depth, hidden ones and caches aside, sorted."""
+    return sorted(
+        os.path.join(inside, file)
+        for inside, _, files in os.walk(folder)
+        for file in files
+        if not file.startswith((".", "cache-")) and os.sep + "." not in inside[len(folder) :]
+    )
 
 
 def _delete(folder: str, owner: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from llenvs.core.errors import InvalidOption
@@ -87,18 +87,26 @@ class ListRows(Rows):
 
 
 class TableRows(Rows):
-    """Rows of a `datasets.Dataset`, as they are stored: images and audio are not decoded."""
+    """Rows of an Arrow table, as they are stored: images and audio are not decoded.
 
-    def __init__(self, dataset: Any, origin: Origin) -> None:
-        self._table = dataset.with_format("arrow")
-        self._columns = tuple(dataset.column_names)
+    Args:
+        table: a `pyarrow.Table`, or a `datasets.Dataset` (which maps its files into memory).
+        origin: where they come from.
+    """
+
+    def __init__(self, table: Any, origin: Origin) -> None:
+        formatted = hasattr(table, "with_format")
+        schema = table.data.schema if formatted else table.schema
+        self._cut = table.with_format("arrow").__getitem__ if formatted else _slicing(table)
+        self._count = len(table)
+        self._columns = tuple(table.column_names)
         self._origin = origin
-        self._as_list = len(dataset) <= MATERIALIZED and not has_binary(dataset.data.schema)
+        self._as_list = self._count <= MATERIALIZED and not has_binary(schema)
         self._list: list[dict[str, Any]] | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._table)
+        return self._count
 
     @property
     def columns(self) -> Sequence[str]:
@@ -108,17 +116,21 @@ class TableRows(Rows):
     def row(self, index: int) -> dict[str, Any]:
         """See `Rows`."""
         if not self._as_list:
-            row: dict[str, Any] = self._table[index : index + 1].to_pylist()[0]
+            row: dict[str, Any] = self._cut(slice(index, index + 1)).to_pylist()[0]
             return row
         if self._list is None:
             with self._lock:
                 if self._list is None:
-                    self._list = self._table[:].to_pylist()
+                    self._list = self._cut(slice(0, self._count)).to_pylist()
         return self._list[index]
 
     def origin(self, index: int) -> Origin:
         """See `Rows`."""
         return self._origin
+
+
+def _slicing(table: Any) -> Callable[[slice], Any]:
+    return lambda part: table.slice(part.start, part.stop - part.start)
 
 
 def has_binary(schema: Any) -> bool:
