@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from alfworld_play import COOL, HEAT, LOOK, TWO
+from alfworld_play import COOL, HEAT, LOOK, PLACE, TWO
 
 from llenvs import Action
 from llenvs_alfworld.environment import AlfworldEnvironment
@@ -79,6 +79,28 @@ def test_walks_equal_the_upstreams(
         assert _facts(game._facts) == _facts(elsewhere._facts) == _facts(theirs.unwrapped._pddl_state)
         assert game._differing_in_planner() == set(game._position.differing)
         snapshot = after
+
+
+def test_games_share_a_planner(alfworld: Alfworld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back in a game where it was left, the planner still has the other one."""
+    small, large = (str(alfworld().games[task].path) for task in (PLACE, COOL))
+    engine = _engine()
+    _, first = engine({"do": "start", "game": small}, b"")
+    answer, _ = engine({"do": "start", "game": large}, b"")
+    apply, holders = engine._planner.apply, []
+
+    def watched(operator: int) -> None:
+        holders.append(engine._planner.holder)
+        apply(operator)
+
+    monkeypatch.setattr(engine._planner, "apply", watched)
+    request = {"do": "act", "command": "go to tvstand 1", "game": small}
+    once, after = engine(request, first)
+    assert holders == [engine.game(small)]
+    assert engine.game(small)._differing_in_planner() == set(engine.game(small)._position.differing)
+    engine({"do": "act", "command": "go to fridge 1", "game": large}, engine.game(large).save())
+    assert engine(request, first) == (once, after)
+    assert once["admissible"] != answer["admissible"]
 
 
 @pytest.mark.parametrize("task", [LOOK, TWO])

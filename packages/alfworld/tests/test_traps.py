@@ -326,3 +326,14 @@ def test_without_the_upstream_the_command_that_installs_it_is_said(
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(NotInstalled, match=r'pip install "llenvs\[alfworld\]"'):
         llenvs.make("alfworld/train", data_dir=data_dir)
+
+
+def test_the_readmes_lines_run(data_dir: str) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    snippet = readme.split("```text\n")[1].split("```")[0]
+    assert "alfworld-data" in snippet
+    command = [sys.executable, "-c", snippet.replace("alfworld-data", data_dir)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Your task is to: " in done.stdout
+    assert done.stdout.endswith("\n1.0\n")

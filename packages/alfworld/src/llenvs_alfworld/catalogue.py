@@ -66,9 +66,7 @@ def require_engine() -> None:
     """
     for module in ("alfworld", "textworld", "fast_downward"):
         if find_spec(module) is None:
-            raise NotInstalled(
-                f"ALFWorld (its part {module})", "alfworld", "on Linux or macOS; it needs cmake, g++ and make"
-            )
+            raise NotInstalled(f"ALFWorld ({module})", "alfworld", "on Linux; it needs cmake, g++ and make")
 
 
 def split_folder(split: str, data_dir: str | None) -> Path:

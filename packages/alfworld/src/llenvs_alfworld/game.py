@@ -64,8 +64,8 @@ class Game:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the game takes: measured, that grows with the planner's text of it."""
-        return 8 * (self._task.size + self._planning.size)
+        """About how many bytes of memory the game takes: measured, it grows with the planner's text of it."""
+        return 6 * (self._task.size + self._planning.size)
 
     # -- playing ------------------------------------------------------------------------------------------
 
@@ -80,6 +80,7 @@ class Game:
         if found is None:
             return NOTHING_HAPPENS
         operator, name = found
+        self._hold_planner()
         self._planner.apply(operator)
         told, differing = dict(self._position.told), set(self._position.differing)
         for effect in self._task.effects(operator):
@@ -161,10 +162,10 @@ class Game:
         for variable in before.keys() | after.keys():
             if before.get(variable) != after.get(variable):
                 self._tell(variable, after.get(variable))
-        if position.differing != self._position.differing:
+        if position != self._position:
             self._possible = None
-            if self._planner.holder is self:
-                self._planner.holder = None
+        if position.differing != self._position.differing and self._planner.holder is self:
+            self._planner.holder = None
         self._position, self._taken = position, taken
 
     def _hold_planner(self) -> None:
