@@ -2,8 +2,8 @@
 
 Needs llenvs-gem in its own environment, and for games of words the NLTK corpus `words` (NLTK_DATA, or the
 folder shared/data/gem beside the checkout). Targets: forward at most 100 us a step over the upstream; a branch
-from step 40 at most 1 ms, beside replay from the start and the upstream's own deepcopy; 20,000 states of 200 episodes
-bounded, 500 of them step to the recorded result.
+from step 40 at most 1 ms, beside replay from the start and the upstream's own deepcopy; 20,000 states of 200
+episodes bounded, 500 of them step to the recorded result.
 """
 
 from __future__ import annotations
