@@ -567,6 +567,8 @@ def test_what_is_refused(env: SegmentedEnvironment, reciter: Any, options: dict[
     with pytest.raises(InvalidOption) as caught:
         SegmentedTrajectoryRunner(env, reciter(TEXT), **options)
     assert caught.value.field == field
+    with pytest.raises(InvalidOption, match="use SegmentedTrajectoryRunner"):
+        TrajectoryRunner(env, reciter(TEXT))
     with pytest.raises(InvalidOption):
         Branch(0)
     with pytest.raises(InvalidOption):

@@ -13,6 +13,7 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, TaskIndexOutOfRange
 from llenvs.core.message import ChatMessage
 from llenvs.core.registry import make
+from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.core.trajectory import Trajectory
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.environment_threads import EnvironmentThreads
@@ -71,6 +72,9 @@ class TrajectoryRunner:
         self.environment = make(environment) if isinstance(environment, str) else environment
         if not isinstance(self.environment, Environment):
             raise InvalidOption("environment", environment, 'must be an Environment or "adapter/name"')
+        if type(self) is TrajectoryRunner and isinstance(self.environment, SegmentedEnvironment):
+            problem = "takes responses segment by segment; use SegmentedTrajectoryRunner"
+            raise InvalidOption("environment", self.environment, problem)
         for name, value in {"max_steps": max_steps, "batch_size": batch_size}.items():
             if value is not None and value < 1:
                 raise InvalidOption(name, value, "must be at least 1")
