@@ -477,6 +477,12 @@ def test_the_fallback_in_words(env: SegmentedEnvironment, reciter: Any) -> None:
     assert kept(rollout) + rollout.discarded_tokens == rollout.usage.completion_tokens
     plain = SegmentedTrajectoryRunner(env, reciter(TEXT, prefix=False)).run_trajectory(0)
     assert not plain.continued_by_message
+    # an API that has prefixes, a model that refuses them
+    backend = reciter(TEXT)
+    backend.model = "claude-opus-4-7"
+    refused = SegmentedTrajectoryRunner(env, backend).run_trajectory(0, step_callback=at(ForceNext(" No.")))
+    assert refused.continued_by_message
+    assert [r.prefix for r in backend.requests] == ["", ""]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from llenvs.evaluation.segmented_decisions import (
 )
 from llenvs.evaluation.segmented_rollout import SegmentedRollout
 from llenvs.evaluation.segmented_writer import Answer, MessageWriter, Piece
+from llenvs.inference.backend import Backend
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.request import GenerationRequest
 
@@ -180,7 +181,7 @@ class SegmentedEpisode(Episode):
         sampling = runner.request_sampling(self.attempt, turn, part, self.branch)
         sampling = sampling.model_copy(update={"max_tokens": max_tokens})
         messages, prefix = self._conversation.messages(), written
-        by_message = bool(written) and not runner.backend.capabilities.prefix
+        by_message = bool(written) and not takes_prefix(runner.backend, runner.builder)
         if by_message and part == 0 and written == (runner.builder.assistant_prefix or ""):
             by_message = False  # the prompt's own prefix: the backend refuses it, as it does for every runner
         if by_message:
@@ -263,6 +264,11 @@ class SegmentedEpisode(Episode):
             discarded_tokens=paid.completion_tokens - kept,
             continued_by_message=self.continued_by_message,
         )
+
+
+def takes_prefix(backend: Backend, builder: PromptBuilder) -> bool:
+    """Whether the model can be made to go on with a message: its backend and its family both can."""
+    return backend.capabilities.prefix and builder.profile.assistant_prefix
 
 
 def continued(written: str, generation: Generation) -> Answer:

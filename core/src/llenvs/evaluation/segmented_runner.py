@@ -43,9 +43,10 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
     by seed, the one that `TrajectoryRunner` gives, in as many requests. Scheduler, seeds, errors, time limits and
     run folders are those of `TrajectoryRunner` and `run_evaluation`.
 
-    A message is gone on with through the backend's assistant prefix. Where it takes none (``capabilities.prefix``)
-    the model is shown its message, and asked in a user turn to continue it; repetitions at the beginning of what
-    it answers are dropped, and ``rollout.continued_by_message`` says so.
+    A message is gone on with through the backend's assistant prefix. Where it takes none (``capabilities.prefix``
+    of the backend, ``assistant_prefix`` of the model's profile) the model is shown its message, and asked in a user
+    turn to continue it; repetitions at the beginning of what it answers are dropped, and
+    ``rollout.continued_by_message`` says so.
 
     Args:
         environment: a `SegmentedEnvironment`; another one, or an address, is segmented by `segmenter`.

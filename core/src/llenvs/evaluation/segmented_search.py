@@ -15,7 +15,7 @@ from llenvs.core.segmentation.response import Response, hidden_of
 from llenvs.core.state import State
 from llenvs.evaluation.prompting import prompt_builder
 from llenvs.evaluation.seeds import derive_seed
-from llenvs.evaluation.segmented_episode import CONTINUE, continued
+from llenvs.evaluation.segmented_episode import CONTINUE, continued, takes_prefix
 from llenvs.evaluation.segmented_writer import Answer, MessageWriter
 from llenvs.inference.backend import Backend
 from llenvs.inference.loop import run_sync
@@ -90,7 +90,7 @@ class SegmentProposer:
             part += 1
             sampling = self.sampling.model_copy(update={"max_tokens": max_tokens, "seed": seed})
             messages, prefix = self.builder.build(response.chat), written
-            if written and not capabilities.prefix:
+            if written and not takes_prefix(self.backend, self.builder):
                 messages, prefix = (*messages, ChatMessage.assistant(written), ChatMessage.user(CONTINUE)), ""
             generation: Generation = await self.backend.generate(
                 GenerationRequest(messages, sampling, tools, prefix=prefix)
