@@ -17,6 +17,7 @@ import base64
 import binascii
 import dataclasses
 import datetime as dt
+import importlib
 import json
 import math
 import sys
@@ -41,6 +42,9 @@ _LEAVES = frozenset({str, bool, type(None)})
 _Path = tuple[Any, Any] | None  # (path of the parent, index or key or field); turned into text on failure alone
 
 _to_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # json.dumps makes one at each call
+
+# records of states that `import llenvs` leaves out, imported when a text first holds one
+_HOME_OF = {"Recipe": "llenvs.core.simulator.recipe", "Turn": "llenvs.core.simulator.recipe"}
 
 _records: dict[str, type] = {}
 _enums: dict[str, type[Enum]] = {}
@@ -316,6 +320,9 @@ def _decode(data: Any, depth: int) -> Any:
 def _decode_tagged(tag: str, content: Any, depth: int) -> Any:
     name = tag[1:]
     cls = _records.get(name)
+    if cls is None and name in _HOME_OF:
+        importlib.import_module(_HOME_OF[name])
+        cls = _records[name]
     if cls is not None:
         return _decode_record(cls, content, depth)
     enum = _enums.get(name)
