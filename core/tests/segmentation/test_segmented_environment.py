@@ -30,7 +30,7 @@ from llenvs.core import (
 )
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, ReplayDiverged
 from llenvs.core.segmentation import Response, final_segment, user_feedback
-from llenvs.testing import check_environment
+from llenvs.testing import check_environment, check_walk
 
 ANSWER = "First, count the animals. There are 2 dogs. <answer>1</answer>"
 
@@ -337,6 +337,11 @@ def test_conformance_over_several_turns(guessing: Any) -> None:
 @pytest.mark.parametrize("record_chat", [False, True])
 def test_conformance_over_tools(locked: Any, record_chat: bool) -> None:
     check(lambda: SegmentedEnvironment(locked(record_chat), SentenceSegmenter(), reward_functions=[judge]))
+
+
+def test_earlier_states_of_a_long_walk(guessing: Any, locked: Any) -> None:
+    for base in (guessing(), locked(), locked(record_chat=True)):
+        check_walk(SegmentedEnvironment(base, SentenceSegmenter(), reward_functions=[judge]), random_segment)
 
 
 def test_conformance_over_reasoning_gym() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from llenvs.core import SegmentedEnvironment, SentenceSegmenter, State, TokenSegmenter, make
+from llenvs.core import Action, SegmentedEnvironment, SentenceSegmenter, State, TokenSegmenter, make
 from llenvs.core.search import beam_search
-from llenvs.core.segmentation import final_segment
+from llenvs.core.segmentation import final_segment, user_feedback
 from llenvs.evaluation import Branch, SegmentedTrajectoryRunner, SegmentProposer, SegmentStep, TrajectoryRunner
 from llenvs.inference import SamplingParams
 from llenvs.inference.local.model_file import DEFAULT_MODEL, cached, installed
+from llenvs.testing import check_walk
 
 pytest.importorskip("llenvs_reasoning_gym", reason="needs the adapter reasoning_gym")
 
@@ -200,3 +202,10 @@ def test_over_an_isolated_environment() -> None:
         assert [r.rewards.by_name("score") is None for r in replay] == [True, True, False]
         assert replay[-1].rewards["score"].reward == 1.0
         assert env.replay(state, replay.trajectory).final_state == replay.final_state
+        alone = SegmentedEnvironment(here, SentenceSegmenter(), reward_functions=env.reward_functions)
+        check_walk(alone, random_segment, through=env, steps=12, branches=6)
+
+
+def random_segment(state: State[Any], rng: random.Random) -> Action:
+    text = rng.choice([" It is 3.", " <answer>12</answer>", "\n", ""])
+    return rng.choice([Action(text), final_segment(text), user_feedback("Really?")])

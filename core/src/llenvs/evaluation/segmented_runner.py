@@ -44,8 +44,8 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
     run folders are those of `TrajectoryRunner` and `run_evaluation`.
 
     A message is gone on with through the backend's assistant prefix. Where it takes none (``capabilities.prefix``
-    of the backend, ``assistant_prefix`` of the model's profile) the model is shown its message, and asked in a user
-    turn to continue it; repetitions at the beginning of what it answers are dropped, and
+    of the backend, ``assistant_prefix`` of the model's profile) the model is shown its message, and asked in a
+    user turn to continue it; repetitions at the beginning of what it answers are dropped, and
     ``rollout.continued_by_message`` says so.
 
     Args:
