@@ -30,7 +30,8 @@ Response = str | Action | Sequence[str | Action]
 
 _TRIAL = 0.005  # seconds after which a batch tells whether more threads would help
 
-_MISTAKES = (TaskMismatch, TaskIndexOutOfRange, InvalidOption, InvalidAction, EpisodeOver)
+MISTAKES = (TaskMismatch, TaskIndexOutOfRange, InvalidOption, InvalidAction, EpisodeOver)
+"""Exceptions that are the caller's doing, and no failure of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +148,15 @@ class Scorer:
         actions = self._actions(response)
         results: list[StepResult] = []
         try:
-            state = self._start(task_index, prompt_sha256)
+            state = self.first_state(task_index, prompt_sha256)
             for action in actions:
                 results.append(self.env.step(state, action))
                 state = results[-1].next_state
-        except _MISTAKES:
+        except MISTAKES:
             raise
         except Exception as error:  # noqa: BLE001 - whatever an environment raises is a missing reward, not a crash
             return self._failed(error, task_index)
-        return self._result(results, state, task_index)
+        return self.result_of(results, state, task_index)
 
     async def ascore(
         self, task_index: int = 0, response: Response = "", *, prompt_sha256: str | None = None
@@ -165,17 +166,17 @@ class Scorer:
         results: list[StepResult] = []
         try:
             async with asyncio.timeout(self.timeout):
-                state = await self._astart(task_index, prompt_sha256)
+                state = await self.afirst_state(task_index, prompt_sha256)
                 for action in actions:
-                    results.append(await self._threads.step(state, action))
+                    results.append(await self.astep(state, action))
                     state = results[-1].next_state
-        except _MISTAKES:
+        except MISTAKES:
             raise
         except TimeoutError:
             return self._failed(TimeoutError(f"no score within {self.timeout} s"), task_index)
         except Exception as error:  # noqa: BLE001 - see score
             return self._failed(error, task_index)
-        return self._result(results, state, task_index)
+        return self.result_of(results, state, task_index)
 
     # -- many ---------------------------------------------------------------------------------------------
 
@@ -296,14 +297,22 @@ class Scorer:
             response = [response]
         return [Action(each) if isinstance(each, str) else each for each in response]
 
-    def _start(self, task_index: int, digest: str | None) -> State[Any]:
+    # -- for loops that step by themselves ----------------------------------------------------------------
+
+    def first_state(self, task_index: int, digest: str | None = None) -> State[Any]:
+        """The first state of a task, whose prompt must have the SHA-256 `digest`, if that is given.
+
+        Raises:
+            TaskMismatch: it has another.
+        """
         known = self._known(task_index)
         if known is None:
             state, _ = self.env.reset(seed=self.seed, options={"task_index": task_index})
             known = self._keep(task_index, state)
         return self._checked(known, task_index, digest)
 
-    async def _astart(self, task_index: int, digest: str | None) -> State[Any]:
+    async def afirst_state(self, task_index: int, digest: str | None = None) -> State[Any]:
+        """`first_state`, for callers with a loop."""
         known = self._known(task_index)
         if known is None:
             known = self._keep(task_index, await self._threads.reset(task_index, self.seed))
@@ -329,7 +338,18 @@ class Scorer:
     def _failed(self, error: Exception, task_index: int) -> ScoringResult:
         return ScoringResult(None, error=str(RolloutError.of(error)), metadata={"task_index": task_index})
 
-    def _result(self, results: Sequence[StepResult], state: State[Any], task_index: int) -> ScoringResult:
+    async def astep(self, state: State[Any], action: Action) -> StepResult:
+        """A step in a worker thread, or natively, where the environment is async."""
+        return await self._threads.step(state, action)
+
+    def result_of(self, results: Sequence[StepResult], state: State[Any], task_index: int) -> ScoringResult:
+        """The score of an episode, or of what there is of one.
+
+        Args:
+            results: of its steps, in order.
+            state: after the last of them.
+            task_index: of the task.
+        """
         info = dict(state.metadata.info)
         info.update(task_index=task_index, steps=len(results), done=state.metadata.is_terminal)
         bundles = [result.rewards for result in results]
