@@ -1,4 +1,10 @@
-"""TRL: reward functions and data sets for `GRPOTrainer` (written for TRL 1.16).
+"""TRL: rewards, data sets, environments and rollouts for `GRPOTrainer` (written for TRL 1.16).
+
+| the environment has | give the trainer |
+|---|---|
+| one turn | `make_trl_reward_fn` |
+| several turns, ended by the environment, and acts by tools or short commands | `make_trl_environment` |
+| several turns, any kind | `make_trl_rollout_fn` |
 
 ```python
 from trl import GRPOConfig, GRPOTrainer
@@ -13,13 +19,27 @@ trainer = GRPOTrainer(model="Qwen/Qwen3-0.6B", reward_funcs=make_trl_reward_fn(e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.integrations.completion_text import last_answer
 from llenvs.integrations.dataset import DatasetProvider
 from llenvs.integrations.row_scoring import OnError, RowScorer
+from llenvs.integrations.scorer_pool import IDENTITY
+from llenvs.integrations.trl_environment import TRLEnvironment, TRLEnvironmentFactory, make_trl_environment
+from llenvs.integrations.trl_rollout import TRLRollout, make_trl_rollout_fn
+
+__all__ = [
+    "TRLEnvironment",
+    "TRLEnvironmentFactory",
+    "TRLReward",
+    "TRLRollout",
+    "make_trl_dataset",
+    "make_trl_environment",
+    "make_trl_reward_fn",
+    "make_trl_rollout_fn",
+]
 
 
 class TRLReward:
@@ -90,11 +110,46 @@ def make_trl_dataset(
     system_prompt: Any = None,
     ground_truth: bool = False,
     streaming: bool = False,
+    identity_in_prompt: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The tasks as a `datasets.Dataset` (`streaming`: `IterableDataset`) with the columns ``prompt`` (messages),
-    ``task_index`` and ``llenvs``; see `DatasetProvider.to_hf_dataset`."""
-    provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt)
-    return provider.to_hf_dataset(ground_truth=ground_truth, streaming=streaming)
+    """The tasks as a `datasets.Dataset` with the columns ``prompt`` (messages), ``task_index`` and ``llenvs``.
+
+    Args:
+        env: the environment, or its address.
+        indices: which tasks, in which order; None for all.
+        system_prompt: as `llenvs.inference.prompts.make_system_prompt` takes it.
+        ground_truth: whether the right answer is a column; see `DatasetProvider.to_hf_dataset`.
+        streaming: an `IterableDataset` that makes rows as they are read (the trainer needs ``max_steps`` then).
+        identity_in_prompt: repeat the identity as the key ``llenvs`` of the last message, for `make_trl_rollout_fn`,
+            to which TRL hands prompts alone. Chat templates look at ``role`` and ``content`` only.
+        options: of the environment, when `env` is an address.
+    """
+    provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt, options=options)
+    dataset = provider.to_hf_dataset(ground_truth=ground_truth, streaming=streaming)
+    return _with_identity(dataset, streaming) if identity_in_prompt else dataset
+
+
+def _with_identity(dataset: Any, streaming: bool) -> Any:
+    """The data set with `IDENTITY` in the last message of each prompt."""
+    import datasets
+    import pyarrow
+
+    schema = dataset.features.arrow_schema
+    message = pyarrow.struct([(name, pyarrow.string()) for name in ("role", "content", IDENTITY)])
+    schema = schema.set(schema.get_field_index("prompt"), pyarrow.field("prompt", pyarrow.list_(message)))
+    if streaming:
+        return dataset.map(_identified, features=datasets.Features.from_arrow_schema(schema))
+    batches = [
+        pyarrow.RecordBatch.from_pylist([{**row, **_identified(row)} for row in batch.to_pylist()], schema=schema)
+        for batch in dataset.data.table.to_batches()
+    ]
+    return datasets.Dataset(pyarrow.Table.from_batches(batches, schema=schema))
+
+
+def _identified(row: Mapping[str, Any]) -> dict[str, Any]:
+    *before, last = row["prompt"]
+    return {"prompt": [*({**each, IDENTITY: None} for each in before), {**last, IDENTITY: row[IDENTITY]}]}
 
 
 def _means(results: Sequence[Any]) -> list[tuple[str, float]]:

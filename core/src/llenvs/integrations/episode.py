@@ -1,0 +1,202 @@
+"""An episode that a trainer's own loop drives: the chat, the rewards, and what went wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from llenvs.core.action import Action
+from llenvs.core.environment import StepResult
+from llenvs.core.errors import InvalidOption
+from llenvs.core.generation import Generation
+from llenvs.core.message import ChatMessage
+from llenvs.core.observation import Observation
+from llenvs.core.state import State
+from llenvs.core.tools import ToolDefinition
+from llenvs.evaluation.conversation import Conversation
+from llenvs.evaluation.rollout import RolloutError
+from llenvs.integrations.chat_ids import PrefixBreak, first_difference
+from llenvs.integrations.scorer_pool import ScorerPool
+from llenvs.integrations.scoring import MISTAKES, Scorer, ScoringResult
+
+EPISODE_OVER = "The episode is over."
+"""What a model is told that goes on after the end."""
+
+_log = logging.getLogger("llenvs.integrations")
+
+
+class Episode:
+    """One episode of the task of a row.
+
+    A failure of the environment is tried again (exactly, for a step depends on its arguments alone), then logged at
+    ERROR and kept: the episode ends and its result has an `error` and no reward. Mistakes of the caller are raised.
+
+    Args:
+        pool: finds the environment of a row.
+        row: has ``llenvs`` or ``task_index``; see `ScorerPool.find`.
+        retries: how often a reset or step that raised is tried again.
+    """
+
+    def __init__(self, pool: ScorerPool, row: Mapping[str, Any], *, retries: int = 1) -> None:
+        self.scorer: Scorer
+        self.scorer, self.task_index, self._digest = pool.find(row)
+        self._retries = retries
+        self._state: State[Any] | None = None
+        self._results: list[StepResult] = []
+        self._conversation = Conversation()
+        self._before: tuple[ChatMessage, ...] = ()  # the chat up to the last action
+        self.failure: str | None = None
+        """What the environment failed of."""
+
+    # -- what happens -------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Reset.
+
+        Raises:
+            TaskMismatch: the row is of another task.
+        """
+        for attempt in range(self._retries + 1):
+            try:
+                return self._begun(self.scorer.first_state(self.task_index, self._digest))
+            except MISTAKES:
+                raise
+            except Exception as error:  # noqa: BLE001 - kept as the failure that it is
+                self._failed(error, attempt)
+
+    async def abegin(self) -> None:
+        """`begin`, for callers with a loop."""
+        for attempt in range(self._retries + 1):
+            try:
+                return self._begun(await self.scorer.afirst_state(self.task_index, self._digest))
+            except MISTAKES:
+                raise
+            except Exception as error:  # noqa: BLE001 - as above
+                self._failed(error, attempt)
+
+    def act(self, action: Action, generation: Generation | None = None) -> None:
+        """Take a step; nothing happens after the end. Raises nothing: the action is the model's doing."""
+        for attempt in range(self._retries + 1):
+            if self.done or self._state is None:
+                return
+            try:
+                return self._stepped(action, generation, self.scorer.env.step(self._state, action))
+            except Exception as error:  # noqa: BLE001 - as above
+                self._failed(error, attempt)
+
+    async def aact(self, action: Action, generation: Generation | None = None) -> None:
+        """`act`, for callers with a loop."""
+        for attempt in range(self._retries + 1):
+            if self.done or self._state is None:
+                return
+            try:
+                return self._stepped(action, generation, await self.scorer.astep(self._state, action))
+            except Exception as error:  # noqa: BLE001 - as above
+                self._failed(error, attempt)
+
+    # -- what there is ------------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether it ended, or failed."""
+        return self.failure is not None or (self._state is not None and self._state.is_terminal)
+
+    @property
+    def observation(self) -> Observation:
+        """The newest one; an empty one before `begin` and after a failed one."""
+        return Observation() if self._state is None else self._state.observation
+
+    @property
+    def turns(self) -> int:
+        """Actions taken."""
+        return len(self._results)
+
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """What may be called now."""
+        return self._conversation.tools
+
+    @property
+    def answer(self) -> ChatMessage:
+        """What was done last, as a message."""
+        return self._before[-1]
+
+    def new_messages(self) -> tuple[ChatMessage, ...]:
+        """What was said to the model since its last action.
+
+        Raises:
+            PrefixBreak: the environment rewrote what came before.
+        """
+        chat = self._conversation.chat
+        index = first_difference(self._before, chat)
+        if index is not None:
+            raise PrefixBreak(self.turns, index, "messages; the environment rewrites its chat")
+        return chat[len(self._before) :]
+
+    def action_of(self, generation: Generation) -> Action:
+        """The action that a generation is, its tool calls with ids."""
+        return self._conversation.action_of(generation)
+
+    def result(self) -> ScoringResult:
+        """The score of what was done so far."""
+        if self.failure is not None or self._state is None:
+            said = self.failure or "the episode did not begin"
+            info = {"task_index": self.task_index, "steps": self.turns, "done": False}
+            return ScoringResult(None, error=said, metadata=info)
+        result = self.scorer.result_of(self._results, self._state, self.task_index)
+        if result.error is not None and self.failure is None:
+            self._log(result.error)
+            self.failure = result.error
+        return result
+
+    # -- the rest -----------------------------------------------------------------------------------------
+
+    def _begun(self, state: State[Any]) -> None:
+        if state.observation.images:
+            raise InvalidOption(
+                "env", self.scorer.env.spec.id, "shows images, and the hooks of trainers carry text alone"
+            )
+        self.failure = None
+        self._state = state
+        self._conversation.observe(state.observation)
+
+    def _stepped(self, action: Action, generation: Generation | None, result: StepResult) -> None:
+        self.failure = None
+        self._results.append(result)
+        self._state = result.next_state
+        self._conversation.act(action, generation)
+        self._before = self._conversation.chat
+        self._conversation.observe(result.next_state.observation)
+
+    def _failed(self, error: Exception, attempt: int) -> None:
+        if attempt < self._retries:
+            return
+        self.failure = str(RolloutError.of(error))
+        self._log(self.failure)
+
+    def _log(self, said: str) -> None:
+        _log.error("%s: task %d has no reward: %s", self.scorer.env.spec.id, self.task_index, said)
+
+
+def signal_metrics(result: ScoringResult) -> dict[str, float]:
+    """Numbers to log of one episode: ``llenvs/<signal>``, ``llenvs/error`` (0 or 1) and ``llenvs/turns``."""
+    metrics = {f"llenvs/{name}": float(value) for name, value in result.signals.items()}
+    metrics["llenvs/error"] = float(result.error is not None)
+    metrics["llenvs/turns"] = float(result.metadata.get("steps", 0))
+    return metrics
+
+
+def message_of(message: Mapping[str, Any]) -> ChatMessage:
+    """A message as trainers have it (``role`` and ``content``, a text or parts of one).
+
+    Raises:
+        InvalidOption: it has parts that are no text.
+    """
+    content = message.get("content") or ""
+    if not isinstance(content, str):
+        other = next((part for part in content if "text" not in part), None)
+        if other is not None:
+            raise InvalidOption("prompt", other, "is no text, and the hooks of trainers carry text alone")
+        content = "".join(part["text"] for part in content)
+    return ChatMessage(str(message.get("role")), content)
