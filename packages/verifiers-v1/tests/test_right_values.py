@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Make, play
+from conftest import Make, children, play
 
 from llenvs import Action, State
 from llenvs.core.tools.call import ToolStatus
@@ -86,6 +86,25 @@ def test_tools(make: Make) -> None:
     result = env.step(State.from_json(state.to_json()), Action("done"))
     assert scores(result.rewards) == {"reached": 1.0, "total_reward": 1.0}
     assert env.stats.replayed == 3
+    assert any("v1_bump" in command for command in children())
+    env.close()
+    assert not any("v1_bump" in command for command in children())
+
+
+def test_tools_that_all_tasks_share(make: Make) -> None:
+    env = make("v1_library", max_live=1)
+    state, _ = env.reset(options={"task_index": 0})
+    (find,) = state.observation.available_tools
+    assert find.name == "catalogue_find"
+    found = env.step(state, Action.from_tool_call("catalogue_find", {"word": "moby"})).next_state
+    assert [r.content for r in found.observation.tool_results] == ["Moby-Dick"]
+    missing = env.step(state, Action.from_tool_call("catalogue_find", {"word": "odyssey"})).next_state
+    (answer,) = missing.observation.tool_results
+    assert answer.status is ToolStatus.ERROR
+    assert env.step(found, Action("Moby-Dick")).rewards.total == 1.0
+    state, _ = env.reset(options={"task_index": 1})
+    assert env.step(state, Action("Moby-Dick")).rewards.total == 0.0
+    assert sum("v1_library" in command for command in children()) == 1
 
 
 def test_two_seats(make: Make) -> None:
@@ -119,7 +138,7 @@ def test_two_seats(make: Make) -> None:
 def test_keyed_rewards(make: Make) -> None:
     env = make("v1_strange", taskset_params={"kind": "keyed"})
     totals = {text: play(env, 0, text).rewards.total for text in ("4", "four", "")}
-    assert totals == {"4": 2.0, "four": 1.0, "": 0.5}
+    assert totals == {"4": 2.0, "four": 1.5, "": 0.5}
     assert scores(play(env, 0, "4").rewards) == {
         "nonempty": 1.0, "has_digit": 1.0, "short": 1.0, "total_reward": 2.0,
     }  # fmt: skip
@@ -185,3 +204,11 @@ def test_a_judge_is_any_backend(make: Make, mode: str) -> None:
     assert unclear.rewards["reference"].reward is None
     assert "judge returned no yes/no verdict: 'perhaps'" in unclear.rewards["reference"].metadata["error"]
     assert unclear.rewards["exact"].reward == 1.0
+
+
+@pytest.mark.parametrize("mode", ["auto", "episode"])
+def test_mathematics_off_the_main_thread(make: Make, mode: str) -> None:
+    """The upstream's scorer gives 0 for every answer there: the alarm that it uses is the main thread's."""
+    env = make("v1_strange", taskset_params={"kind": "mathematics"}, mode=mode)
+    assert play(env, 0, r"\boxed{0.5}").rewards["equal"].reward == 1.0
+    assert play(env, 0, r"\boxed{2}").rewards["equal"].reward == 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from conftest import Make
 from llenvs import Action
 from llenvs.core.errors import InvalidAction, InvalidOption, UnknownBackend
 from llenvs.inference.scripted import ScriptedBackend
+from llenvs_verifiers.thread_timeouts import within
 
 
 def step(env: Any, task_index: int, text: str) -> Any:
@@ -112,6 +115,36 @@ def test_mathematics_and_its_swallowed_failures(make: Make) -> None:
     failed = step(env, 2, r"\boxed{4}").rewards["correct_answer"]
     assert failed.reward is None
     assert failed.metadata["error"].startswith("Math verification failed")
+
+
+def test_scorers_that_use_the_alarm_of_the_main_thread(make: Make) -> None:
+    """math-verify alone raises in any other thread, and environments run in one."""
+    env = make("vf_judged", args={"kind": "math_verify"})
+    assert step(env, 2, r"$\frac{8}{2}$").rewards["equal"].reward == 1.0
+    assert step(env, 2, "$5$").rewards["equal"].reward == 0.0
+
+
+def test_time_limits_in_threads() -> None:
+    outcome: list[Any] = []
+
+    def busy(seconds: float) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
+        return "done"
+
+    def work() -> None:
+        for seconds in (30.0, 0.0):
+            try:
+                outcome.append(within(0.05, KeyError)(busy)(seconds))
+            except KeyError:
+                outcome.append("interrupted")
+        outcome.append(within(None, KeyError)(busy)(0.0))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(20)
+    assert outcome == ["interrupted", "done", "done"]
 
 
 def test_names_are_unique_and_the_sum_is_the_upstreams(make: Make) -> None:

@@ -23,6 +23,7 @@ from llenvs.core.options import option_error
 from llenvs_verifiers_v1.catalogue import installed_tasksets, module_name, split_name
 from llenvs_verifiers_v1.errors import UnsupportedEnvironment
 from llenvs_verifiers_v1.options import VerifiersV1Options
+from llenvs_verifiers_v1.thread_timeouts import install
 
 _lock = threading.RLock()
 _NO_LIMIT = 1e9  # seconds: the policy's time is not the environment's, so the upstream's clock of it is off
@@ -76,6 +77,7 @@ def load(name: str, options: VerifiersV1Options) -> Loaded:
         from llenvs_verifiers_v1.relay import ID, register
 
         register()
+        install()
         for kind, id in (("taskset", taskset_id), ("environment", env_id)):
             if id:
                 _check_plugin(name, kind, id)

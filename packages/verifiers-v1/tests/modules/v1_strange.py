@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import verifiers.v1 as vf
+from verifiers.v1.utils.score import verify_boxed_math_answer
 
 __all__ = ["Strange"]
 
@@ -26,7 +27,13 @@ class Keyed(Task):
     @vf.reward(weight=0.5)
     async def parts(self, trace) -> dict[str, float]:
         text = trace.last_reply
-        return {"has_digit": float(any(c.isdigit() for c in text)), "short": float(len(text) < 4) if text else 1.0}
+        return {"has_digit": float(any(c.isdigit() for c in text)), "short": float(len(text) <= 4)}
+
+
+class Mathematics(Task):
+    @vf.reward
+    async def equal(self, trace) -> float:
+        return verify_boxed_math_answer(trace.last_reply, "1/2")
 
 
 class WithRuntime(Task):
@@ -102,8 +109,9 @@ class Tools(vf.Toolset[vf.ToolsetConfig, vf.State]):
 
 
 KINDS = {
-    "plain": Task, "keyed": Keyed, "runtime": WithRuntime, "prepared": Prepared, "stopped": Stopped,
-    "container": Container, "bad_setup": BadSetup, "slow": Slow, "failing": Failing, "lone": Lone,
+    "plain": Task, "keyed": Keyed, "mathematics": Mathematics, "runtime": WithRuntime, "prepared": Prepared,
+    "stopped": Stopped, "container": Container, "bad_setup": BadSetup, "slow": Slow, "failing": Failing,
+    "lone": Lone,
 }  # fmt: skip
 
 

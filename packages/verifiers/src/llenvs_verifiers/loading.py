@@ -37,7 +37,10 @@ def require_upstream() -> None:
         NotInstalled: Verifiers is missing, or is a release without that API.
     """
     if importlib.util.find_spec("verifiers") is None:
-        raise NotInstalled("Verifiers", "verifiers", "in an environment without verifiers 0.4")
+        detail = "in an environment without verifiers 0.4"
+        if sys.version_info >= (3, 14):
+            detail = "with Python 3.11 to 3.13, which it needs; the venv runtime makes such an environment"
+        raise NotInstalled("Verifiers", "verifiers", detail)
     if importlib.util.find_spec("verifiers.legacy") is None:
         detail = f"here is verifiers {version('verifiers')}, which has v1 alone; its adapter is verifiers_v1"
         raise NotInstalled("the classic API of Verifiers", "verifiers", detail)

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
+from llenvs_verifiers.thread_timeouts import install
+
 _kept_in: ContextVar[bool] = ContextVar("llenvs_verifiers_kept_in", default=False)
 _lock = threading.RLock()
 
@@ -67,6 +69,7 @@ def _take_in() -> None:
     first = "verifiers.legacy" not in sys.modules
     from verifiers.legacy.envs import environment
 
+    install()
     if not isinstance(environment.signal, _Signals):
         environment.signal = _Signals()
         environment.atexit = _ExitHooks()
