@@ -39,6 +39,10 @@ RIGHT = [
     ("[2, 5)", "[2,5)"),
     ("90^\\circ", "90"),
     ("\\text{ann}", "\\text{Ann}"),
+    ("Thus the value is $\\frac{6}{8}$.", "\\frac{3}{4}"),
+    ("so that she needs 12 of them", "12"),
+    ("It costs $5 each, so they pay $15", "15"),
+    ("We find that \\(x = 7\\) and we are done.", "7"),
 ]
 WRONG = [
     ("\\pi", "3.14159"),
@@ -51,6 +55,9 @@ WRONG = [
     ("", ""),
     ("\\boxed{}", "5"),
     ("5 or 6", "6"),
+    ("Thus the value is $\\frac{4}{3}$.", "\\frac{3}{4}"),
+    ("so that she needs 12 of them", "x+12"),
+    ("that cannot be said", "\\frac{3}{4}"),
 ]
 
 

@@ -39,7 +39,7 @@ def _hellaswag(row: Row) -> Item:
 
 def _without_marks(text: str) -> str:
     text = text.strip().replace(" [title]", ". ")
-    return re.sub(r"\[[^\]]*\]", "", text).replace("  ", " ")
+    return re.sub(r"\[[^\]]*\]", "", text).replace("  ", " ").strip()
 
 
 def _winogrande(row: Row) -> Item:

@@ -26,6 +26,8 @@ _SPELLINGS = (
     ("\\le ", "\\leq "),
     ("\u2212", "-"),
 )
+_INLINE = re.compile(r"\$([^$]{1,1000})\$|\\\(([^$]{1,1000}?)\\\)|\\\[([^$]{1,1000}?)\\\]")
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}(?![A-Za-z}(])")
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:[ '-][^\W\d_]+){0,12}")
 
 
@@ -35,6 +37,21 @@ def bare_answer(text: str) -> str:
     if box is not None:
         text = box.content
     return clean_until_stable(_TAG.sub("", text), WRAPPINGS)
+
+
+def is_prose(text: str) -> bool:
+    """Whether `text` is a sentence: two words or more outside of mathematics and LaTeX commands."""
+    return len(_PLAIN_WORD.findall(_INLINE.sub(" ", text))) >= 2
+
+
+def last_formula(text: str) -> str | None:
+    r"""The last ``$..$``, ``\(..\)`` or ``\[..\]`` in `text` that holds no words (two prices make no formula)."""
+    found = None
+    for match in _INLINE.finditer(text):
+        inner = match[1] or match[2] or match[3]
+        if not _PLAIN_WORD.search(_TEXT.sub("", inner)):
+            found = inner.strip()
+    return found
 
 
 def spelling(text: str) -> str:

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption, NotInstalled
-from llenvs_huggingface.scoring.latex import bare_answer, spelling, words
+from llenvs.core.extraction import NumericExtractor
+from llenvs_huggingface.scoring.latex import bare_answer, is_prose, last_formula, spelling, words
 from llenvs_huggingface.scoring.number import Number, whole_number
 from llenvs_huggingface.scoring.scorer import RIGHT, WRONG, Score, Scorer
 from llenvs_huggingface.scoring.verifiers import VERIFIERS
@@ -50,6 +51,8 @@ class MathScorer(Scorer):
         if len(answer) > MAX_CHARACTERS:
             return Score(0.0, error=f"not compared: the answer has {len(answer):,} characters")
         given, right = bare_answer(answer), bare_answer(expected)
+        if is_prose(given) and not is_prose(right):
+            given = _said_in(given, right)
         quick = quick_verdict(given, right)
         if quick is not None:
             return RIGHT if quick else WRONG
@@ -63,6 +66,16 @@ class MathScorer(Scorer):
     def close(self) -> None:
         """Let the workers go, if this is the last to use them."""
         self._release()  # type: ignore[attr-defined]
+
+
+def _said_in(sentence: str, right: str) -> str:
+    """What a sentence gives as its answer: its last formula, or its last number where a number is expected."""
+    formula = last_formula(sentence)
+    if formula is not None:
+        return formula
+    if whole_number(right) is not None:
+        return NumericExtractor(before=()).extract(sentence) or sentence
+    return sentence
 
 
 def quick_verdict(given: str, right: str) -> bool | None:

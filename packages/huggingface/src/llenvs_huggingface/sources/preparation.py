@@ -81,9 +81,15 @@ def loading(what: str, subset: str | None, split: str | None, load: Callable[[],
     except ValueError as error:
         raise explained(what, subset, split, error) from None
     except Exception as error:  # `datasets` raises errors of its file systems, of pyarrow and of its own
+        if "scripts are no longer supported" in str(error):
+            raise UpstreamFailed(what, "loading the data", _SCRIPT) from None
         raise UpstreamFailed(what, "loading the data", _chain(error)) from error
 
 
+_SCRIPT = (
+    "it is a Python script, which `datasets` no longer runs; many of them have a converted copy on the hub: "
+    "revision='refs/convert/parquet', or a repository of someone who converted it"
+)
 _NAMES = re.compile(r"'([^']+)'")
 
 
