@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -45,6 +48,33 @@ def test_answers_are_not_executed(env: Env, tmp_path: Path) -> None:
             result = each.step(at, Action(boxed(attack.format(mark=mark))))
             assert result.rewards["success"].reward == 0.0
             assert not mark.exists()
+
+
+@pytest.mark.parametrize("wall", ["guard.install()", "confinement.confine()"])
+def test_each_wall_alone_stops_them(tmp_path: Path, wall: str) -> None:
+    mark = tmp_path / "pwned"
+    program = (
+        "import json, os, sys, warnings; warnings.simplefilter('ignore')\n"
+        "import reasoning_gym\n"
+        "from llenvs_gem import confinement, guard\n"
+        "names, attacks, mark = json.loads(sys.argv[1])\n"
+        "sets = [reasoning_gym.create_dataset(name, size=1, seed=1) for name in names]\n"
+        "entries = [data[0] for data in sets]\n"
+        "def attacked():\n"
+        "    for data, entry in zip(sets, entries):\n"
+        "        for attack in attacks:\n"
+        "            try:\n"
+        "                data.score_answer(attack, entry)\n"
+        "            except Exception:\n"
+        "                pass\n"
+        "    return os.path.exists(mark)\n"
+        "before = attacked(); os.remove(mark)\n"
+        f"{wall}\n"
+        "print(before, attacked())"
+    )
+    tried = json.dumps([EXECUTING, [attack.format(mark=mark) for attack in ATTACKS], str(mark)])
+    done = subprocess.run([sys.executable, "-c", program, tried], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "True False"
 
 
 def test_an_items_text_is_not_executed(env: Env, tmp_path: Path) -> None:
