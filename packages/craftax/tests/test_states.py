@@ -86,13 +86,13 @@ def test_damaged_states_are_refused(classic: CraftaxEnvironment) -> None:
             with_hidden(state, arrays=[]),
             with_hidden(state, arrays=1),
         ],
-        "it must have the arrays map, mob_map, rest": [
+        "it must have the arrays map, rest": [
             with_hidden(state, arrays={}),
             with_hidden(state, arrays={"map": arrays["map"]}),
             swapped("more", b""),
         ],
         "map has values that do not exist": [patched("map", b"\x11")],
-        "mob_map has values": [patched("mob_map", b"\x02")],
+        "achievements has values": [patched("achievements", b"\x02")],
         "player_position has values": [
             patched("player_position", b"\x40"),
             patched("player_position", b"\xff" * 4),
