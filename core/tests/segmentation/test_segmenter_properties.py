@@ -94,3 +94,15 @@ def test_settled_boundaries_stay_and_nothing_comes_before_them(
         assert settled == [b for b in whole if b <= last], (text[:cut], text[cut:])
         until = segmenter.settled_until(text[:cut])
         assert [b for b in settled if b < until] == [b for b in whole if b < until], (text[:cut], text[cut:])
+
+
+@pytest.mark.parametrize("segmenter", STREAMING, ids=repr)
+@pytest.mark.parametrize(
+    "piece",
+    ["$a ", "` a ", "\\( a ", "\\begin{a} ", ".", "。", ". ", " ", "\n", "```\n", "~~~a\n", "#", "Step ", "1. "],
+)
+def test_what_a_broken_model_repeats(segmenter: Segmenter, piece: str) -> None:
+    text = piece * (20_000 // len(piece)) + "x"
+    assert "".join(segmenter.split(text)) == text
+    last = max(segmenter.boundaries(text, complete=False), default=0)
+    assert [b for b in segmenter.boundaries(text) if b <= last] == segmenter.boundaries(text, complete=False)

@@ -66,6 +66,7 @@ class Protected(NamedTuple):
 def protected(text: str, *, complete: bool = True) -> Protected:
     """Code and LaTeX in `text`; for `complete` see `Segmenter.boundaries`."""
     spans: list[tuple[int, int]] = []
+    closers = _Closers(text)
     position = 0
     while (mark := _MARK.search(text, position)) is not None:
         fence = _fence_at(text, mark.start())
@@ -77,7 +78,7 @@ def protected(text: str, *, complete: bool = True) -> Protected:
         position = mark.end() if opener is None else opener.end()
         if opener is None or opener["escaped"]:
             continue
-        end = _end_of(text, opener, complete)
+        end = _end_of(text, opener, closers, complete)
         if end is None:
             return Protected(tuple(spans), opener.start())
         if end > opener.end():
@@ -115,37 +116,54 @@ def _fence_at(text: str, place: int) -> tuple[int, int] | None:
     return begin, len(text) if closer is None else closer.end()
 
 
-def _end_of(text: str, opener: re.Match[str], complete: bool) -> int | None:
+class _Closers:
+    """Finds what closes code and LaTeX. What was not found once is not looked for again, so that text full of
+    openers takes no longer than other text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._blank = -1
+        self._missing: dict[str, int] = {}
+
+    def paragraph_end(self, begin: int) -> int:
+        """Where the next blank line is, or the text ends."""
+        if self._blank < begin:
+            found = _BLANK_LINE.search(self._text, begin)
+            self._blank = len(self._text) if found is None else found.start()
+        return self._blank
+
+    def after(self, closer: str, begin: int, limit: int) -> int | None:
+        """Where the next `closer` ends, if it ends up to `limit`. Of back ticks it must be the whole run."""
+        if self._missing.get(closer, -1) >= limit:
+            return None
+        if closer[0] == "`":
+            found = re.compile(rf"(?<!`){closer}(?!`)").search(self._text, begin, limit)
+            end = None if found is None else found.end()
+        else:
+            place = self._text.find(closer, begin, limit)
+            end = None if place < 0 else place + len(closer)
+        if end is None:
+            self._missing[closer] = limit
+        return end
+
+
+def _end_of(text: str, opener: re.Match[str], closers: _Closers, complete: bool) -> int | None:
     """Where what `opener` opens ends; its own end when it opens nothing; None when that is still open."""
-    if not complete and opener.end() == len(text):
+    begin = opener.end()
+    if not complete and begin == len(text):
         return None  # `$` may become `$$`, and more back ticks may follow
     if opener["block"]:
-        closer = text.find(f"\\end{{{opener['block']}}}", opener.end())
-        if closer < 0:
-            return opener.end() if complete else None
-        return closer + len(f"\\end{{{opener['block']}}}")
-    blank = _BLANK_LINE.search(text, opener.end())
-    limit = len(text) if blank is None else blank.start()
-    undecided = not complete and blank is None
-    if opener["ticks"]:
-        end = _after_ticks(text, opener, limit)
-    elif opener["bracket"]:
-        closer = text.find("\\]" if opener["bracket"] == "\\[" else "\\)", opener.end(), limit)
-        end = None if closer < 0 else closer + 2
-    elif opener["dollars"] == "$$":
-        closer = text.find("$$", opener.end(), limit)
-        end = None if closer < 0 else closer + 2
-    else:
+        end = closers.after(f"\\end{{{opener['block']}}}", begin, len(text))
+        return end if end is not None else begin if complete else None
+    limit = closers.paragraph_end(begin)
+    undecided = not complete and limit == len(text)
+    if opener["dollars"] == "$":
         return _after_dollar(text, opener, limit, undecided)
-    if end is None or (undecided and opener["ticks"] and end == len(text)):
-        return None if undecided else opener.end() if end is None else end
-    return end
-
-
-def _after_ticks(text: str, opener: re.Match[str], limit: int) -> int | None:
-    closing = re.compile(rf"(?<!`)`{{{len(opener['ticks'])}}}(?!`)")
-    closer = closing.search(text, opener.end(), limit)
-    return None if closer is None else closer.end()
+    closer = {"\\[": "\\]", "\\(": "\\)"}.get(opener[0], opener[0])
+    end = closers.after(closer, begin, limit)
+    if undecided and (end is None or (opener["ticks"] and end == len(text))):
+        return None
+    return begin if end is None else end
 
 
 def _after_dollar(text: str, opener: re.Match[str], limit: int, undecided: bool) -> int | None:

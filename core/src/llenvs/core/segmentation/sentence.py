@@ -15,8 +15,13 @@ from llenvs.core.segmentation.lines import line_boundaries
 from llenvs.core.segmentation.protected import protected
 from llenvs.core.segmentation.segmenter import Segmenter
 
-_STOP = re.compile(r"""(?P<stop>[.!?…‽؟।][.!?…]*+)["'”’»)\]}*_]*+(?=(?P<gap>\s++)(?P<next>\S))""")
-_WIDE = re.compile(r"[。！？｡]++[」』”’）)\]]*+(?=(?P<gap>\s*+)\S)")  # no white space is needed after these
+# each begins where a run of marks begins: a long run that ends nothing is then looked at once
+_STOP = re.compile(
+    r"""[.!?…‽؟।](?<![.!?…][.!?…‽؟।])(?P<more>[.!?…]*+)["'”’»)\]}*_]*+(?=(?P<gap>\s++)(?P<next>\S))"""
+)
+_WIDE = re.compile(
+    r"[。！？｡](?<![。！？｡]{2})[。！？｡]*+[」』”’）)\]]*+(?=(?P<gap>\s*+)\S)"
+)  # no white space is needed
 _OPENING = "([{\"'“‘«*_"
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _ENUMERATOR = re.compile(r"[ \t]*+(?:[*_#>+-]++[ \t]*+)*+[(]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})")
@@ -74,7 +79,7 @@ class SentenceSegmenter(Segmenter):
         if following == "<" and not _opens_tag(text, end.start("next")):
             return False
         before = text[max(0, end.start() - _WINDOW) : end.start()]
-        if end["stop"] != ".":
+        if text[end.start()] != "." or end["more"]:
             return not (following.isdigit() and before.rstrip()[-1:] in (*",+-*=·", ""))  # "1, 2, ... 10"
         if end.end() == end.start() + 1 and _ENUMERATOR.fullmatch(before, _after_last_break(before)):
             return False
