@@ -63,9 +63,12 @@ PYTHON = "3.12" if "3.12" in CORE_PYTHONS else CORE_PYTHONS[0]
 
 
 def _test_part(session: nox.Session, path: str) -> None:
-    session.install("-e", f"./{path}", "--group", f"{path}/pyproject.toml:test")
+    # an adapter with the server, as in a sandbox
+    server = ["-e", "./container"] if path.startswith("packages/") else []
+    session.install("-e", f"./{path}", *server, "--group", f"{path}/pyproject.toml:test")
     session.run("pytest", f"{path}/tests", *session.posargs)
-    if path.startswith("packages/"):  # its README's snippets, which the session e2e skips; with none pytest ends with 5
+    if path.startswith("packages/"):
+        # its README's snippets, which the session e2e skips; where there are none, pytest ends with 5
         session.run("pytest", "tests/test_readme.py", "-k", f"{path}/README.md", success_codes=[0, 5])
 
 
