@@ -34,7 +34,9 @@ class WatchedTrainer(GRPOTrainer):
         return rows
 
 
-def trained(model: Any, folder: Path, *, tokenizer: Any = None, config: Any = None, **options: Any) -> WatchedTrainer:
+def trained(
+    model: Any, folder: Path, *, tokenizer: Any = None, config: Any = None, **options: Any
+) -> WatchedTrainer:
     """The trainer after its steps."""
     settings = {
         "output_dir": str(folder),

@@ -29,8 +29,9 @@ _log = logging.getLogger("llenvs.integrations")
 class Episode:
     """One episode of the task of a row.
 
-    A failure of the environment is tried again (exactly, for a step depends on its arguments alone), then logged at
-    ERROR and kept: the episode ends and its result has an `error` and no reward. Mistakes of the caller are raised.
+    A failure of the environment is tried again (exactly, for a step depends on its arguments alone), then logged
+    at ERROR and kept: the episode ends and its result has an `error` and no reward. Mistakes of the caller are
+    raised.
 
     Args:
         pool: finds the environment of a row.
@@ -59,7 +60,8 @@ class Episode:
         """
         for attempt in range(self._retries + 1):
             try:
-                return self._begun(self.scorer.first_state(self.task_index, self._digest))
+                self._begun(self.scorer.first_state(self.task_index, self._digest))
+                return
             except MISTAKES:
                 raise
             except Exception as error:  # noqa: BLE001 - kept as the failure that it is
@@ -69,7 +71,8 @@ class Episode:
         """`begin`, for callers with a loop."""
         for attempt in range(self._retries + 1):
             try:
-                return self._begun(await self.scorer.afirst_state(self.task_index, self._digest))
+                self._begun(await self.scorer.afirst_state(self.task_index, self._digest))
+                return
             except MISTAKES:
                 raise
             except Exception as error:  # noqa: BLE001 - as above
@@ -81,7 +84,8 @@ class Episode:
             if self.done or self._state is None:
                 return
             try:
-                return self._stepped(action, generation, self.scorer.env.step(self._state, action))
+                self._stepped(action, generation, self.scorer.env.step(self._state, action))
+                return
             except Exception as error:  # noqa: BLE001 - as above
                 self._failed(error, attempt)
 
@@ -91,7 +95,8 @@ class Episode:
             if self.done or self._state is None:
                 return
             try:
-                return self._stepped(action, generation, await self.scorer.astep(self._state, action))
+                self._stepped(action, generation, await self.scorer.astep(self._state, action))
+                return
             except Exception as error:  # noqa: BLE001 - as above
                 self._failed(error, attempt)
 

@@ -88,7 +88,7 @@ class ScorerPool:
         if self._default is not None:
             address, options = environment_origin(self._default)
             by_hand = self._default.origin is None and self._default.spec.id == identity.env
-            if by_hand or (address == identity.env and options == dict(identity.options)):
+            if by_hand or (address == identity.env and _as_json(options) == _as_json(identity.options)):
                 return self._made(f"default {identity.seed}", self._default, identity.seed)
         key = json.dumps([identity.env, dict(identity.options), identity.seed], sort_keys=True)
         return self._made(key, identity, identity.seed)
@@ -119,3 +119,8 @@ class ScorerPool:
             self.__init__(**state["scorer_options"])  # type: ignore[misc]
         else:
             self.__init__(origin[0], origin[1], **state["scorer_options"])  # type: ignore[misc]
+
+
+def _as_json(options: Mapping[str, Any]) -> str:
+    """Options as a row has them: a tuple there is a list."""
+    return json.dumps(dict(options), sort_keys=True, default=repr)

@@ -121,8 +121,9 @@ def make_trl_dataset(
         system_prompt: as `llenvs.inference.prompts.make_system_prompt` takes it.
         ground_truth: whether the right answer is a column; see `DatasetProvider.to_hf_dataset`.
         streaming: an `IterableDataset` that makes rows as they are read (the trainer needs ``max_steps`` then).
-        identity_in_prompt: repeat the identity as the key ``llenvs`` of the last message, for `make_trl_rollout_fn`,
-            to which TRL hands prompts alone. Chat templates look at ``role`` and ``content`` only.
+        identity_in_prompt: repeat the identity as the key ``llenvs`` of the last message, for
+            `make_trl_rollout_fn`, to which TRL hands prompts alone. Chat templates look at ``role`` and
+            ``content`` only.
         options: of the environment, when `env` is an address.
     """
     provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt, options=options)

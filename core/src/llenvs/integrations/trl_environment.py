@@ -52,8 +52,8 @@ class TRLEnvironment:
     def reset(self, **row: Any) -> str | None:
         """Begin the episode of a row of `make_trl_dataset`.
 
-        All completions of a group have one row, so they begin in one state. The row's prompt is the first observation,
-        and None is returned; where it is empty (no data set) the observation is returned, to be added to it.
+        All completions of a group have one row, so they begin in one state. The row's prompt is the first
+        observation, and None is returned; where it is empty the observation is returned, to be added to it.
 
         Raises:
             InvalidOption: the row names no task.
@@ -116,9 +116,7 @@ class TRLEnvironmentFactory:
         twice = next((each for each in names if names.count(each) > 1), None)
         if twice is not None:
             raise InvalidOption("tools", twice, "is the name of two tools")
-        members: dict[str, Any] = {
-            tool.name: tool_method(tool, TRLEnvironment._call) for tool in definitions
-        }
+        members: dict[str, Any] = {tool.name: tool_method(tool, TRLEnvironment._call) for tool in definitions}
         members.update(
             _pool=self.pool,
             _retries=retries,
@@ -129,6 +127,7 @@ class TRLEnvironmentFactory:
         self.environment_class: type[TRLEnvironment] = type(name or self.pool.name, (TRLEnvironment,), members)
 
     def __call__(self) -> TRLEnvironment:
+        """A new one; TRL keeps it and resets it for each row."""
         return self.environment_class()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -19,6 +19,8 @@ _TYPES = {
     "object": dict,
     "null": type(None),
 }
+_LITERAL: Any = Literal  # as values, not as hints
+_LIST: Any = list
 _TAKEN = ("reset", "get_reward")
 
 
@@ -62,9 +64,7 @@ def tool_method(tool: ToolDefinition, call: Callable[..., str]) -> Callable[...,
         annotations[name] = python_type(schema)
         default = inspect.Parameter.empty if name in required else None
         parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotations[name]
-            )
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotations[name])
         )
         lines.append(f"    {name}: {_described(name, schema)}")
 
@@ -89,7 +89,7 @@ def python_type(schema: Any) -> Any:
         values = tuple(schema["enum"])
         named = tuple(value for value in values if isinstance(value, str | int | bool))
         if named and len(named) == len([value for value in values if value is not None]):
-            hint = Literal[named]
+            hint = _LITERAL[named]
             return Optional[hint] if None in values else hint  # noqa: UP045 - the hint is a value here
     several = schema.get("anyOf") or schema.get("oneOf")
     kinds = schema.get("type")
@@ -100,7 +100,7 @@ def python_type(schema: Any) -> Any:
         return Any if Any in hints else Union[hints]  # noqa: UP007
     if kinds == "array":
         inner = python_type(schema.get("items"))
-        return list if inner is Any else list[inner]
+        return list if inner is Any else _LIST[inner]
     return _TYPES.get(str(kinds), Any)
 
 
