@@ -212,14 +212,12 @@ def test_text_of_a_game_file_is_not_run(alfworld: Alfworld, tmp_path: Path) -> N
     assert not mark.exists()
 
 
-def test_damaged_and_foreign_snapshots_are_refused(alfworld: Alfworld) -> None:
+def test_a_state_of_another_game_is_refused(alfworld: Alfworld) -> None:
     env = alfworld()
     state = play(env, "go to tvstand 1", "take creditcard 4 from tvstand 1", task=PLACE)[-1].next_state
-    good = state.hidden["snapshot"]
     theirs = play(env, "go to desk 1", task=LOOK)[-1].next_state.hidden["snapshot"]
-    for snapshot, said in ((good[:-1], "damaged"), (theirs, "another game file")):
-        with pytest.raises(InvalidAction, match=said):
-            env.step(replace(state, hidden={**state.hidden, "snapshot": snapshot}), Action("look"))
+    with pytest.raises(InvalidAction, match="made with another game file"):
+        env.step(replace(state, hidden={**state.hidden, "snapshot": theirs}), Action("look"))
     assert (
         env.step(state, Action("inventory")).next_state.observation.prompt == "You are carrying: a creditcard 4."
     )
