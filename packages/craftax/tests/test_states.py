@@ -106,6 +106,11 @@ def test_damaged_states_are_refused(classic: CraftaxEnvironment) -> None:
         "seed is a str, no integer": [with_hidden(state, seed="0")],
         "branch is a NoneType, no integer": [with_hidden(state, branch=None)],
         "branch is not from 0": [with_hidden(state, branch=-1), with_hidden(state, branch=2**32)],
+        "its reward or achievements are none of this game": [
+            with_hidden(state, reward="1"),
+            with_hidden(state, unlocked=("fly",)),
+            with_hidden(state, unlocked=[1]),
+        ],
         "another release": [with_hidden(state, layout="00000000")],
         "another kind of environment": [replace(state, hidden=None), replace(state, hidden={"x": 1})],
     }
@@ -113,6 +118,9 @@ def test_damaged_states_are_refused(classic: CraftaxEnvironment) -> None:
         for damaged in states:
             with pytest.raises(InvalidAction, match=said):
                 classic.step(damaged, LEFT)
+            if "arrays" not in said and "values" not in said and "length" not in said and "read" not in said:
+                with pytest.raises(InvalidAction, match=said):
+                    classic.compute_rewards(state, LEFT, damaged)
     assert classic.step(state, LEFT).info["actions"] == ["left"]
 
 

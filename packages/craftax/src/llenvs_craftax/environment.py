@@ -269,10 +269,10 @@ class CraftaxEnvironment(Environment[CraftaxHidden]):
     def _signals(
         self, state: State[CraftaxHidden], action: Action, next_state: State[CraftaxHidden]
     ) -> Iterable[Signal]:
-        hidden = next_state.hidden
+        hidden = self._checked(next_state)
         if not next_state.is_terminal:
             return self._judge.step(hidden["reward"], hidden["unlocked"])
-        record = self._record(self._ready(self._checked(next_state)))
+        record = self._record(self._ready(hidden))
         return self._judge.last(hidden["reward"], hidden["unlocked"], achieved(self._game.upstream, record))
 
     # -- the game -----------------------------------------------------------------------------------------

@@ -61,7 +61,15 @@ def checked(hidden: Any, game: Game, environment: str) -> CraftaxHidden:
         raise InvalidAction(f"{environment}: this state is damaged: branch is not from 0 to {BRANCHES - 1}")
     if not isinstance(arrays, Mapping) or any(type(part) is not bytes for part in arrays.values()):
         raise InvalidAction(f"{environment}: this state is damaged: its arrays are not bytes")
+    if type(hidden.get("reward")) is not float or not _are_achievements(hidden.get("unlocked"), game):
+        raise InvalidAction(
+            f"{environment}: this state is damaged: its reward or achievements are none of this game"
+        )
     return hidden  # type: ignore[return-value]  # looked at above
+
+
+def _are_achievements(names: Any, game: Game) -> bool:
+    return type(names) is tuple and all(name in game.upstream.achievements for name in names)
 
 
 def derived_branch(hidden: CraftaxHidden, number: int) -> int:
