@@ -18,22 +18,15 @@ from llenvs.core.signals import RewardType, Signal
 from llenvs.core.single_turn import SingleTurnEnvironment
 from llenvs.core.state import State
 from llenvs_huggingface.choices import LETTERS, shown_order
-from llenvs_huggingface.columns import (
-    ANSWER_NAMES,
-    QUESTION_NAMES,
-    ColumnReader,
-    cell,
-    check_column,
-    ground_truth_function,
-    guessed_column,
-)
+from llenvs_huggingface.columns import cell, check_column
 from llenvs_huggingface.images import images_of, without_bytes
-from llenvs_huggingface.item import Item, Reader, Row, text_of
+from llenvs_huggingface.item import Item, Row
 from llenvs_huggingface.loading import load_rows
 from llenvs_huggingface.options import HuggingFaceOptions
 from llenvs_huggingface.presets import Preset
 from llenvs_huggingface.presets.preset import CHOICE_ANSWER, TEXT_ANSWER
 from llenvs_huggingface.prompt import check_template, default_prompt, filled
+from llenvs_huggingface.readers import reader_for
 from llenvs_huggingface.scoring import Scorer, make_scorer
 from llenvs_huggingface.scoring.math import MathScorer
 from llenvs_huggingface.scoring.program import ProgramScorer
@@ -72,7 +65,7 @@ class HuggingFaceEnvironment(SingleTurnEnvironment[Hidden]):
     def __init__(self, name: str, repository: str, preset: Preset | None, options: HuggingFaceOptions) -> None:
         self._rows = load_rows(repository, preset, options)
         columns = self._rows.columns
-        self._read = _reader(preset, options, columns)
+        self._read = reader_for(preset, options, columns)
         self._image_columns = _image_columns(options, columns)
         self._template = options.prompt_template
         if self._template is not None:
@@ -278,52 +271,3 @@ def _image_columns(options: HuggingFaceOptions, columns: Sequence[str]) -> tuple
         return ()
     named = [wanted] if isinstance(wanted, str) else wanted
     return tuple(check_column("image_column", column, columns) for column in named)
-
-
-def _reader(preset: Preset | None, options: HuggingFaceOptions, columns: Sequence[str]) -> Reader:
-    """The preset's reader, with what the options change; without a preset the columns named or guessed."""
-    ground_truth = ground_truth_function(options.ground_truth_extractor)
-    given = {
-        "question": options.question_column,
-        "answer": options.answer_column,
-        "context": options.context_column,
-    }
-    changed: dict[str, Any] = {
-        key: check_column(f"{key}_column", column, columns) for key, column in given.items() if column is not None
-    }
-    if options.choices_column is not None:
-        named = options.choices_column
-        for column in [named] if isinstance(named, str) else named:
-            check_column("choices_column", column, columns)
-        changed["choices"] = named if isinstance(named, str) else tuple(named)
-    if options.ground_truth_extractor is not None:
-        changed["ground_truth"] = ground_truth
-    if preset is None:
-        question = changed.pop("question", None) or guessed_column("question_column", QUESTION_NAMES, columns)
-        answer = changed.pop("answer", None) or guessed_column("answer_column", ANSWER_NAMES, columns)
-        return ColumnReader(question, answer, **changed)
-    if isinstance(preset.reader, ColumnReader):
-        reader = dataclasses.replace(preset.reader, **changed)
-        needed = [("question_column", reader.question), ("answer_column", reader.answer)]
-        for choices in [reader.choices] if isinstance(reader.choices, str) else reader.choices or ():
-            needed.append(("choices_column", choices))
-        for option, column in needed:
-            check_column(option, column, columns)
-        return reader
-    if set(changed) <= {"context"}:
-        missing = [column for column in preset.columns if column.split(".")[0] not in columns]
-        if missing:
-            check_column("question_column", missing[0], columns)
-        return _with_context(preset.reader, changed["context"]) if changed else preset.reader
-    for key in ("question", "answer"):
-        if key not in changed:
-            problem = f"must be given too, since {preset.name} has a reader of its own, which the other replaces"
-            raise InvalidOption(f"{key}_column", None, problem)
-    return ColumnReader(**changed)
-
-
-def _with_context(reader: Reader, column: str) -> Reader:
-    def read(row: Row) -> Item:
-        return dataclasses.replace(reader(row), context=text_of(cell(row, column)))
-
-    return read
