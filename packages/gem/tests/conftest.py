@@ -12,6 +12,7 @@ import pytest
 
 import llenvs
 from llenvs import Environment
+from llenvs_gem.workers import WORKERS
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `gem_play` and `solvers`
 
@@ -49,6 +50,14 @@ def rows_folder() -> Path:
     if not (folder / "math_500_test.jsonl").is_file():
         pytest.skip("no rows here: the folder shared/data/huggingface beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers_live_on() -> Iterator[None]:
+    """From test to test, however long the others take: a worker takes seconds to start."""
+    WORKERS.acquire()
+    yield
+    WORKERS.release()
 
 
 @pytest.fixture
