@@ -22,13 +22,13 @@ def refuse(*arguments, **options):
 
 socket.socket.connect = socket.socket.connect_ex = refuse
 socket.getaddrinfo = refuse
-warnings.simplefilter("error")
 
 import llenvs, llenvs_tau
 assert llenvs_tau.ADAPTER.list_environments() and llenvs.environment_registry.describe("tau/airline")
 assert not {"tau2", "litellm", "pandas"} & set(sys.modules)
 
 import litellm
+warnings.simplefilter("error")
 litellm.drop_params, litellm.cache = False, "mine"
 litellm.success_callback.append("cache")
 before = dict(os.environ), list(logging.root.handlers), logging.root.level, signal.getsignal(signal.SIGINT)
