@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llenvs.core.action import Action
 from llenvs.core.environment import StepResult
 from llenvs.core.errors import InvalidOption
-from llenvs.core.generation import Generation
+from llenvs.core.generation import FinishReason, Generation
 from llenvs.core.message import ChatMessage
 from llenvs.core.observation import Observation
 from llenvs.core.state import State
 from llenvs.core.tools import ToolDefinition
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.rollout import RolloutError
-from llenvs.integrations.chat_ids import PrefixBreak, first_difference
+from llenvs.inference.tool_calls.reading import with_tool_calls
+from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, first_difference
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.scoring import MISTAKES, Scorer, ScoringResult
 
@@ -100,6 +101,11 @@ class Episode:
             except Exception as error:  # noqa: BLE001 - as above
                 self._failed(error, attempt)
 
+    def fail(self, said: str) -> None:
+        """End the episode as a failure, for a reason outside of the environment."""
+        self.failure = said
+        self._log(said)
+
     # -- what there is ------------------------------------------------------------------------------------
 
     @property
@@ -126,6 +132,10 @@ class Episode:
     def answer(self) -> ChatMessage:
         """What was done last, as a message."""
         return self._before[-1]
+
+    def messages_before(self) -> tuple[ChatMessage, ...]:
+        """The chat before the last action, without what a data set adds to it."""
+        return self._before[:-1]
 
     def new_messages(self) -> tuple[ChatMessage, ...]:
         """What was said to the model since its last action.
@@ -205,3 +215,29 @@ def message_of(message: Mapping[str, Any]) -> ChatMessage:
             raise InvalidOption("prompt", other, "is no text, and the hooks of trainers carry text alone")
         content = "".join(part["text"] for part in content)
     return ChatMessage(str(message.get("role")), content)
+
+
+def generation_of(
+    chat: ChatIds, before: Sequence[int], ids: Sequence[int], ended: bool, *, with_tools: bool
+) -> Generation:
+    """What sampled ids say: text, and tool calls where the model was told of tools.
+
+    Args:
+        chat: spells ids and parses calls.
+        before: what the model had read.
+        ids: what it sampled.
+        ended: whether the last of them is the end of the turn, which is no part of the text.
+        with_tools: whether to look for calls.
+    """
+    said = ids[:-1] if ended else ids
+    generation = Generation(
+        chat.tokenizer.decode(before, said),
+        finish_reason=FinishReason.STOP if ended else FinishReason.LENGTH,
+        prompt_token_ids=tuple(before),
+        completion_token_ids=tuple(ids),
+    )
+    if not with_tools:
+        return generation
+    return with_tool_calls(
+        generation, chat.tokenizer.parser, written=chat.tokenizer.decode(before, said, special=True)
+    )

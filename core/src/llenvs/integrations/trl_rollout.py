@@ -10,13 +10,12 @@ from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, LLEnvsError
-from llenvs.core.generation import FinishReason, Generation
+from llenvs.core.generation import Generation
 from llenvs.core.loop import run_sync
 from llenvs.core.message import ChatMessage
 from llenvs.inference.tool_calls import ToolCallParser
-from llenvs.inference.tool_calls.reading import with_tool_calls
 from llenvs.integrations.chat_ids import ChatIds, Turn
-from llenvs.integrations.episode import Episode, message_of, signal_metrics
+from llenvs.integrations.episode import Episode, generation_of, message_of, signal_metrics
 from llenvs.integrations.scorer_pool import IDENTITY, ScorerPool
 
 REWARD = "llenvs_reward"
@@ -174,7 +173,7 @@ class TRLRollout:
                 f"{episode.task_index}; is the prompt ({len(running.ids)} tokens) longer than the model reads?"
             )
         ended = ids[-1] in chat.ends or ids[-1] in limits.ends
-        generation = _generation(chat, running, ids, ended)
+        generation = generation_of(chat, running.ids, ids, ended, with_tools=bool(episode.tools))
         running.add(ids, 1, logprobs)
         action = episode.action_of(generation)
         await episode.aact(action, generation)
@@ -322,27 +321,6 @@ def _generate(trainer: Any, prompts: Sequence[Sequence[int]]) -> list[tuple[list
             raise RolloutInvalid(f"the trainer gave {len(each)} logprobs of {len(ids)} tokens")
         answers.append(([int(token) for token in ids], each))
     return answers
-
-
-def _generation(
-    chat: ChatIds,
-    running: _Running,
-    ids: Sequence[int],
-    ended: bool,
-) -> Generation:
-    """What the ids say."""
-    said = ids[:-1] if ended else ids
-    have = running.ids
-    generation = Generation(
-        chat.tokenizer.decode(have, said),
-        finish_reason=FinishReason.STOP if ended else FinishReason.LENGTH,
-        prompt_token_ids=have,
-        completion_token_ids=tuple(ids),
-    )
-    if not running.episode.tools:
-        return generation
-    written = chat.tokenizer.decode(have, said, special=True)
-    return with_tool_calls(generation, chat.tokenizer.parser, "", written=written)
 
 
 def _any_of_all_processes(trainer: Any, here: bool) -> bool:

@@ -1,0 +1,219 @@
+"""An agent loop of veRL that plays episodes of an environment. Importing this imports veRL.
+
+Rows choose it by ``agent_name: llenvs`` once every worker knows it, by one of
+
+```text
+VERL_USE_EXTERNAL_MODULES=llenvs.integrations.verl_agent_loop
+```
+
+in the environment of all processes, or ``actor_rollout_ref.rollout.agent.agent_loop_config_path=agent.yaml`` with
+
+```yaml
+- name: llenvs
+  _target_: llenvs.integrations.verl.LLEnvsAgentLoop
+  max_turns: 8
+```
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from uuid import uuid4
+
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
+from verl.utils.profiler import simple_timer
+
+from llenvs.core.errors import InvalidOption
+from llenvs.core.message import ChatMessage
+from llenvs.inference.local.chat_template import template_message
+from llenvs.inference.tool_calls import ToolCallParser, make_parser
+from llenvs.integrations.chat_ids import ChatIds
+from llenvs.integrations.episode import Episode, generation_of
+from llenvs.integrations.scorer_pool import ScorerPool
+from llenvs.integrations.verl import AGENT_NAME, extra_numbers
+
+
+@register(AGENT_NAME)
+class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
+    """Plays one episode of the task of a row: real ids, masks by veRL's own token builder, one reward.
+
+    The reward is the sum of all steps. Observations are appended; sampled tokens stay as they are. An episode ends
+    with the environment, after `max_turns`, with an answer that was cut, or where ``response_length`` leaves no
+    room for a further answer.
+
+    A failed environment is tried again; then its response has a mask of zeros, the score 0 and ``llenvs_error``
+    1.0, since veRL knows no missing score. (Its group's mean still counts the 0.)
+
+    Args:
+        args: veRL's.
+        env: an address, for rows without an identity.
+        options: of `env`.
+        max_turns: actions of one episode; None for the environment's own limit.
+        observation_role: of the messages in which the environment speaks: "user" or "tool".
+        retries: see `llenvs.integrations.episode.Episode`.
+        signals: names of signals to log as ``llenvs/<name>``.
+        parser: the form of tool calls, by its name.
+        kwargs: veRL's.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        env: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_turns: int | None = None,
+        observation_role: str = "user",
+        retries: int = 1,
+        signals: Sequence[str] = (),
+        parser: str = "hermes",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        if observation_role not in ("user", "tool"):
+            raise InvalidOption("observation_role", observation_role, "cannot be", valid="user, tool")
+        if max_turns is not None and max_turns < 1:
+            raise InvalidOption("max_turns", max_turns, "must be at least 1, or null")
+        self._pool = _pool(env, json.dumps(_plain(options or {}), sort_keys=True))
+        self._max_turns = max_turns
+        self._role = observation_role
+        self._retries = retries
+        self._signals = tuple(signals)
+        self._parser: ToolCallParser = make_parser(parser)
+        self._limit = int(self.rollout_config.response_length)
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
+        """One episode.
+
+        Args:
+            sampling_params: for the engine, as they are.
+            row: of the data set: ``raw_prompt``, and ``extra_info`` with ``llenvs`` or ``task_index``.
+
+        Raises:
+            TaskMismatch, InvalidOption: the row is of no task, or of another version of it.
+        """
+        metrics: dict[str, Any] = {}
+        chat: list[dict[str, Any]] = [
+            {"role": message["role"], "content": message["content"]} for message in row["raw_prompt"]
+        ]
+        episode = Episode(self._pool, _identity(row), retries=self._retries)
+        with simple_timer("tool_calls", metrics):
+            await episode.abegin()
+        tools = [tool.to_openai() for tool in episode.tools] or None
+        ids = list(await self.ct_build_initial_tokens(chat, tools=tools))
+        start = len(ids)
+        mask: list[int] = []
+        logprobs: list[float] | None = None
+        spelling = ChatIds(self.tokenizer, parser=self._parser)
+        request = uuid4().hex
+        observations = 0
+        while not episode.done:
+            with simple_timer("generate_sequences", metrics):
+                output = await self.server_manager.generate(
+                    request_id=request, prompt_ids=list(ids), sampling_params=dict(sampling_params)
+                )
+            room = self._limit - len(mask)
+            sampled = list(output.token_ids)[:room]
+            given = None if not output.log_probs else list(output.log_probs)[:room]
+            if not sampled:
+                episode.fail(f"the engine gave no token for turn {episode.turns} ({output.stop_reason})")
+                break
+            if not mask and given is not None:
+                logprobs = []
+            before = list(ids)
+            merged, mask, logprobs = await self.ct_merge_assistant_token(
+                ids, sampled, mask, logprobs, assistant_logprobs=given if logprobs is not None else None
+            )
+            ids = list(merged.token_ids)
+            ended = sampled[-1] in spelling.ends
+            generation = generation_of(spelling, before, sampled, ended, with_tools=bool(tools))
+            action = episode.action_of(generation)
+            with simple_timer("tool_calls", metrics):
+                await episode.aact(action, generation)
+            if episode.done or not ended or episode.turns == self._max_turns:
+                break
+            told = [self._told(message) for message in episode.new_messages()]
+            answered = [*chat, _answered(episode.answer)]
+            after = [*answered, *told]
+            merged, longer, long_logprobs = await self.ct_merge_context_msg(
+                answered, after, ids, mask, logprobs, tools=tools
+            )
+            if len(longer) >= self._limit:
+                break  # no room for an answer: what the model cannot answer is not trained on
+            ids, mask, logprobs, chat = list(merged.token_ids), longer, long_logprobs, after
+            observations += 1
+        if logprobs is None and sampling_params.get("logprobs"):
+            logprobs = []  # nothing was sampled: veRL needs some from all or from none
+        return self._output(episode, ids, start, mask, logprobs, metrics, observations)
+
+    def _output(
+        self,
+        episode: Episode,
+        ids: list[int],
+        start: int,
+        mask: list[int],
+        logprobs: list[float] | None,
+        metrics: dict[str, Any],
+        observations: int,
+    ) -> AgentLoopOutput:
+        """What veRL takes, after all that it would take without a word: masks and lengths that do not fit."""
+        result = episode.result()
+        while mask and not mask[-1]:  # veRL puts the reward on the last token: it must be the model's
+            mask.pop()
+        response = ids[start : start + len(mask)]
+        if result.error is not None:
+            mask = [0] * len(mask)
+        if not response:  # the reward of an empty response would be put on padding
+            response, mask = [int(self.tokenizer.eos_token_id)], [0]
+        if logprobs is not None:
+            logprobs = [*logprobs[: len(response)], *[0.0] * (len(response) - len(logprobs))]
+        assert len(response) == len(mask) <= self._limit
+        assert logprobs is None or len(logprobs) == len(response)
+        reward = 0.0 if result.reward is None else result.reward
+        extra = {"score": reward, "llenvs_turns": float(episode.turns), **extra_numbers(result, self._signals)}
+        return AgentLoopOutput(
+            prompt_ids=ids[:start],
+            response_ids=response,
+            response_mask=mask,
+            response_logprobs=logprobs,
+            reward_score=reward,
+            num_turns=1 + episode.turns + observations,
+            metrics=metrics,
+            extra_fields={
+                "reward_extra_info": extra,
+                "turn_scores": list(result.step_rewards),
+                "tool_rewards": [],
+            },
+        )
+
+    def _told(self, message: ChatMessage) -> dict[str, Any]:
+        told = template_message(message, "mapping")
+        if told["role"] == "user":
+            told["role"] = self._role
+        return told
+
+
+def _identity(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra_info = row.get("extra_info")
+    return extra_info if isinstance(extra_info, Mapping) else {}
+
+
+def _answered(message: ChatMessage) -> dict[str, Any]:
+    return template_message(message, "mapping")
+
+
+def _plain(value: Any) -> Any:
+    """hydra's containers as Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return value
+
+
+@lru_cache(maxsize=16)
+def _pool(env: str | None, options: str) -> ScorerPool:
+    """One for all trajectories of a process: veRL makes a loop for each."""
+    return ScorerPool(env, json.loads(options), max_concurrency=64)
