@@ -95,6 +95,14 @@ ENGINE_TESTS = ["pytest>=8.3", "pytest-timeout>=2.3"]
 ENGINE_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
+TRAINER_NEEDS = [
+    *("transformers==5.10.4", "trl==1.16.0", "jmespath", "accelerate", "renderers", "hypothesis", "matplotlib"),
+    # of veRL and OpenRLHF, what their classes need on CPU
+    *("ray", "tensordict<=0.10", "hydra-core", "torchdata", "codetiming", "dill", "peft", "cachetools", "aiohttp"),
+    *("uvicorn", "fastapi", "pylatexenc", "sympy"),
+]
+
+
 @nox.session(python="3.11", venv_backend="venv", default=False)
 def transformers_cpu(session: nox.Session) -> None:
     """The tests of backends/transformers that need torch, with the real small model (1.2 GB to install)."""
@@ -134,7 +142,25 @@ def types(session: nox.Session) -> None:
 def e2e(session: nox.Session) -> None:
     """Across parts: the quickstart, the README's snippets, the conformance matrix, with the real small model."""
     session.install("-e", ".[all]", "--group", "test")
-    session.run("pytest", "tests", *session.posargs)
+    # core's tests with the small model need the parts that core's own session lacks
+    with_model = "core/tests/segmentation/test_with_small_model.py"
+    session.run("pytest", "tests", with_model, *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def integrations(session: nox.Session) -> None:
+    """Tests of core's training integrations with a real tokenizer and data sets, without torch and trainers."""
+    session.install("-e", "./core[trl]", "--group", "core/pyproject.toml:test", "transformers>=5,<6", "renderers")
+    session.run("pytest", "core/tests/integrations", *session.posargs)
+
+
+@nox.session(python="3.11", venv_backend="venv", default=False)
+def training(session: nox.Session) -> None:
+    """The same with TRL, veRL and OpenRLHF in one environment, on CPU (2 GB to install)."""
+    session.install("torch==2.13.0")  # with pip, which a machine may have set up with a build for CPUs
+    session.install("-e", "./core[trl]", *ENGINE_TESTS, *TRAINER_NEEDS)
+    session.install("--no-deps", "verl==0.9.1", "openrlhf==0.11.2")  # what they pin excludes each other
+    session.run("pytest", "core/tests/integrations", *session.posargs, env=ENGINE_ENVIRONMENT)
 
 
 @nox.session(python=PYTHON)

@@ -20,7 +20,7 @@ from llenvs.core import (
     Observation,
 )
 from llenvs.core import registry as registry_module
-from llenvs.core.environment import Advance, Environment, Start
+from llenvs.core.environment import Advance, Environment, EnvironmentOrigin, Start
 from llenvs.core.errors import (
     AdapterNotInstalled,
     InvalidOption,
@@ -82,6 +82,8 @@ class Attic(ToyBox):
 
 
 MODULE = """
+from types import SimpleNamespace
+
 from llenvs.core import Adapter, EnvironmentInfo
 
 class Shed(Adapter):
@@ -91,7 +93,7 @@ class Shed(Adapter):
         return [EnvironmentInfo("rake", "shed")]
 
     def create(self, name, options):
-        return name
+        return SimpleNamespace(made=name)
 
 class CannotStart(Shed):
     def __init__(self):
@@ -222,7 +224,8 @@ def test_a_known_adapter_that_is_not_installed(
 def test_entry_points_are_imported_at_first_use(installed: EnvironmentRegistry) -> None:
     assert installed.adapters() == ["absent", "number", "shed", "starts", "toy_box"]
     assert "kit_shed" not in sys.modules
-    assert installed.get("shed/rake") == "rake"
+    assert installed.get("shed/rake").made == "rake"  # type: ignore[attr-defined]
+    assert installed.get("shed:rake").origin == EnvironmentOrigin("shed/rake")
     assert "kit_shed" in sys.modules
     assert installed.adapter("shed") is installed.adapter("shed")
 

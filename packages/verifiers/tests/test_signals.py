@@ -11,8 +11,8 @@ from conftest import Make
 
 from llenvs import Action
 from llenvs.core.errors import InvalidAction, InvalidOption, UnknownBackend
+from llenvs.core.math_verify_timeouts import within
 from llenvs.inference.scripted import ScriptedBackend
-from llenvs_verifiers.thread_timeouts import within
 
 
 def step(env: Any, task_index: int, text: str) -> Any:

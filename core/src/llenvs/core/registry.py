@@ -149,6 +149,9 @@ class EnvironmentRegistry:
         if "/" in name:
             adapter, _, rest = name.partition("/")
             return self.adapter(adapter), rest
+        before, colon, rest = name.partition(":")
+        if colon and _folded(before) in {*self.adapters(), *CATALOGUE}:  # "alfworld:train", as papers write it
+            return self.adapter(before), rest
         if _folded(name) in self.adapters():
             raise UnknownEnvironment(name, (), f"it is an adapter; list its environments with: llenvs list {name}")
         everywhere, broken = self._listed()

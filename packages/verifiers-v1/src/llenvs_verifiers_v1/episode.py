@@ -25,8 +25,8 @@ from verifiers.v1.trace import Trace
 from verifiers.v1.types import Response, SamplingConfig
 
 from llenvs.core.action import Action
+from llenvs.core.loop_thread import EventLoopThread
 from llenvs.inference.backend import Backend
-from llenvs_verifiers_v1.event_loop import EventLoopThread
 from llenvs_verifiers_v1.judges import judged_by
 from llenvs_verifiers_v1.messages import completion
 from llenvs_verifiers_v1.relay import tool_statuses

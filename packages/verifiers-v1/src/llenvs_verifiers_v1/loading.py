@@ -19,11 +19,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from llenvs.core.errors import InvalidOption, LLEnvsError, NotInstalled, UnknownEnvironment, UpstreamFailed
+from llenvs.core.math_verify_timeouts import install
 from llenvs.core.options import option_error
 from llenvs_verifiers_v1.catalogue import installed_tasksets, module_name, split_name
 from llenvs_verifiers_v1.errors import UnsupportedEnvironment
 from llenvs_verifiers_v1.options import VerifiersV1Options
-from llenvs_verifiers_v1.thread_timeouts import install
 
 _lock = threading.RLock()
 _NO_LIMIT = 1e9  # seconds: the policy's time is not the environment's, so the upstream's clock of it is off

@@ -8,13 +8,13 @@ from typing import Any
 
 from llenvs.core.environment import EnvironmentSpec
 from llenvs.core.errors import InvalidAction, UpstreamFailed
+from llenvs.core.loop_thread import EventLoopThread
 from llenvs.core.rewards import make_reward_functions
 from llenvs.core.signals import SignalBundle
 from llenvs.core.simulator import SimulatorEnvironment, SimulatorHidden, Snapshots
 from llenvs.core.state import State
 from llenvs.core.tools import ToolDefinition
 from llenvs_verifiers.episode import is_made_of_tools, watch_tool_errors
-from llenvs_verifiers.event_loop import EventLoopThread
 from llenvs_verifiers.judges import has_judge, judge_backend, use_judge
 from llenvs_verifiers.loading import leaves, load
 from llenvs_verifiers.messages import tool_definitions

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from llenvs_verifiers.thread_timeouts import install
+from llenvs.core.math_verify_timeouts import install
 
 _kept_in: ContextVar[bool] = ContextVar("llenvs_verifiers_kept_in", default=False)
 _lock = threading.RLock()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from llenvs.core.action import Action
 from llenvs.core.errors import InvalidOption, UpstreamFailed
+from llenvs.core.loop_thread import EventLoopThread
 from llenvs.core.message import ChatMessage
 from llenvs.core.observation import Observation
 from llenvs.core.signals import RewardType, Signal
@@ -16,7 +17,6 @@ from llenvs.core.tools import ToolResult
 from llenvs.core.tools.call import ToolStatus
 from llenvs.core.tools.executor import with_ids
 from llenvs_verifiers.episode import ENDINGS, CopyFailed, Episode
-from llenvs_verifiers.event_loop import EventLoopThread
 from llenvs_verifiers.messages import chat_messages, text_of, tool_definitions
 from llenvs_verifiers.scoring import STEP, score, with_all
 from llenvs_verifiers.tasks import Tasks
