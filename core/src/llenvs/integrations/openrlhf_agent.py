@@ -106,7 +106,7 @@ class EpisodeAgent(AgentInstanceBase):  # type: ignore[misc, unused-ignore]
 
     def _has_room(self, state_dict: Mapping[str, Any], said: str, feedback: str) -> bool:
         """Whether an answer would fit behind `feedback`: OpenRLHF appends it even where none does."""
-        budget = getattr(state_dict.get("sampling_params"), "max_tokens", None)
+        budget: int | None = getattr(state_dict.get("sampling_params"), "max_tokens", None)
         if budget is None:
             return True
         encode = self._chat.tokenizer.encode

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, NotInstalled
 from llenvs.integrations.dataset import DatasetProvider
-from llenvs.integrations.row_scoring import RowScorer
+from llenvs.integrations.row_scoring import OnError, RowScorer
 from llenvs.integrations.scorer_pool import IDENTITY
 from llenvs.integrations.scoring import ScoringResult
 
@@ -59,7 +59,7 @@ class VerlReward:
         self,
         env: Environment[Any] | str | None = None,
         *,
-        on_error: OnVerlError = 0.0,
+        on_error: OnError = 0.0,
         retries: int = 1,
         signals: Iterable[str] = (),
         max_concurrency: int = 8,
