@@ -522,10 +522,15 @@ def test_batches_share_the_scheduler(addition: Any) -> None:
 
     env = SegmentedEnvironment(addition(6), SentenceSegmenter())
     backend = Counting(lambda request: request.prefix + " One. Two." if request.prefix else "One. Two. Three.")
-    runner = SegmentedTrajectoryRunner(env, backend, batch_size=3, step_callback=at(*[Branch(4)] * 6))
+
+    def branch_once(step: SegmentStep) -> Any:  # decides by the step alone: rollouts run side by side
+        first = step.repeat == 0 and len(step.trajectory) == 1
+        return Branch(4) if first and not step.branch else None
+
+    runner = SegmentedTrajectoryRunner(env, backend, batch_size=3, step_callback=branch_once)
     rollouts = runner.run_batch(range(6), repeats=2)
     assert [(r.task_index, r.repeat) for r in rollouts] == [(i, k) for i in range(6) for k in range(2)]
-    assert sum(len(r.branches) for r in rollouts) == 18
+    assert [len(r.branches) for r in rollouts] == [3, 0] * 6
     assert all(r.error is None for r in rollouts)
     assert most == 3  # branches make more rollouts, not more requests at once
 
