@@ -35,7 +35,7 @@ class WatchedTrainer(GRPOTrainer):
 
 
 def trained(
-    model: Any, folder: Path, *, tokenizer: Any = None, config: Any = None, **options: Any
+    model: Any, folder: Path, *, tokenizer: Any = None, config: Any = None, kind: Any = None, **options: Any
 ) -> WatchedTrainer:
     """The trainer after its steps."""
     settings = {
@@ -54,7 +54,7 @@ def trained(
         "disable_tqdm": True,
         **(config or {}),
     }
-    trainer = WatchedTrainer(
+    trainer: WatchedTrainer = (kind or WatchedTrainer)(
         model=model, args=GRPOConfig(**settings), processing_class=tokenizer or toy_tokenizer(), **options
     )
     trainer.train()

@@ -17,7 +17,7 @@ from llenvs.integrations import PrefixBreak, TaskMismatch
 pytest.importorskip("trl", reason="needs TRL: pip install trl==1.16.0 jmespath, with torch")
 pytest.importorskip("torch", reason="needs torch")
 
-from grpo import trained
+from grpo import WatchedTrainer, trained
 from guess import GuessAdapter
 from toy_model import scripted_model, toy_model
 from toy_tokenizer import toy_tokenizer
@@ -467,6 +467,76 @@ def test_a_rollout_that_fails_and_one_that_is_cut(tmp_path: Path) -> None:
     assert lengths == [39, 40, 50, 44]  # the last two have no room for more
     masks = [row["mask"] for row in trainer.rows()]
     assert all(mask[-1] == 1 for mask in masks)
+
+
+def test_logprobs_of_the_engine_stay_with_their_tokens(tmp_path: Path) -> None:
+    """vLLM gives them; here they are made up, one after another."""
+
+    class WithLogprobs(WatchedTrainer):
+        def _generate_single_turn(self, *arguments: Any, **options: Any) -> Any:
+            completions, _ = super()._generate_single_turn(*arguments, **options)
+            return completions, [[-0.5 - n for n in range(len(ids))] for ids in completions]
+
+    rollout = make_trl_rollout_fn("arithmetic/climb", max_turns=2)
+    trainer = trained(
+        scripted_model(Turns(["up", "up"], ["down", "up"], ["x", "up"], ["up", "up"])),
+        tmp_path,
+        kind=WithLogprobs,
+        train_dataset=make_trl_dataset("arithmetic/climb", indices=[1], identity_in_prompt=True),
+        reward_funcs=rollout.reward,
+        rollout_func=rollout,
+    )
+    given = trainer.batches[0]["sampling_per_token_logps"][0].tolist()
+    mask = trainer.rows()[0]["mask"]
+    assert [value for value, bit in zip(given, mask, strict=False) if bit] == [-0.5, -1.5, -2.5] * 2
+    assert all(value == 0.0 for value, bit in zip(given, mask, strict=False) if not bit)
+
+
+def test_templates_that_drop_thoughts(tmp_path: Path) -> None:
+    """Qwen3's own loses the thought of an earlier turn, TRL's training version and a renderer keep it."""
+    tokenizer = qwen3()
+    kept = get_training_chat_template(tokenizer)
+    chat = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "<think>\na\n</think>\n\nup"},
+        {"role": "user", "content": "no"},
+    ]
+    assert "<think>\na\n" not in tokenizer.apply_chat_template(chat, tokenize=False)
+    assert "<think>\na\n" in tokenizer.apply_chat_template(chat, tokenize=False, chat_template=kept)
+
+    def masks(**options: Any) -> list[list[int]]:
+        rollout = make_trl_rollout_fn("arithmetic/climb", max_turns=2, **options)
+        said = ["<think>\na\n</think>\n\nup", "<think>\nb\n</think>\n\nup"]
+        trainer = trained(
+            scripted_model(Turns(said, said, said, said)),
+            tmp_path,
+            tokenizer=qwen3(),
+            train_dataset=make_trl_dataset("arithmetic/climb", indices=[0], identity_in_prompt=True),
+            reward_funcs=rollout.reward,
+            rollout_func=rollout,
+        )
+        row = trainer.rows()[0]
+        texts = [toy_tokenizer().decode([t]) for t in row["ids"]]
+        sampled = "".join(text for text, bit in zip(texts, row["mask"], strict=True) if bit)
+        assert sampled == "".join(f"{text}<|im_end|>" for text in said)
+        return [row["ids"], row["mask"]]
+
+    with pytest.raises(PrefixBreak, match="turn 1"):
+        masks()
+    by_template = masks(chat_template=kept)
+    renderers = pytest.importorskip("renderers", reason="needs renderers")
+    settings = {"enable_thinking": True}
+    keeping = renderers.create_renderer(
+        qwen3(), renderers.Qwen3RendererConfig(thinking_retention="all", **settings)
+    )
+    assert masks(renderer=keeping) == by_template
+    dropping = renderers.create_renderer(qwen3(), renderers.Qwen3RendererConfig(**settings))
+    new = [{"role": "user", "content": "no"}]
+    prompt = tokenizer.apply_chat_template(chat[:1], add_generation_prompt=True)["input_ids"]
+    cut = tokenizer("ok").input_ids
+    assert dropping.bridge_to_next_turn(prompt, [*cut, 266], new) is None
+    bridge = keeping.bridge_to_next_turn(prompt, cut, new).token_ids
+    assert bridge[: len(prompt) + len(cut) + 1] == [*prompt, *cut, 266]  # a turn that was cut is closed
 
 
 def test_prompts_and_templates_that_a_rollout_cannot_take(tmp_path: Path) -> None:

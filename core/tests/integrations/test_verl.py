@@ -106,6 +106,7 @@ def test_rows_of_a_data_set(tmp_path: Path) -> None:
         "extra_info": {"index": 4, "task_index": 4, **extra(4, ("arithmetic/times", {"by": 3}))},
     }
     assert compute_score("a", "<answer>12</answer>", "", rows[4]["extra_info"])["score"] == 1.0
+    pytest.importorskip("datasets", reason="needs datasets")
     asked = make_verl_dataset("arithmetic/times", ground_truth=True, indices=[4], agent_name="mine")
     assert asked[0]["reward_model"]["ground_truth"] == "8"
     assert asked[0]["agent_name"] == "mine"

@@ -65,6 +65,22 @@ class ScoringResult:
         return self.reward
 
 
+class _Start:
+    """A first state, and the hash of its prompt once it is asked for."""
+
+    __slots__ = ("_digest", "state")
+
+    def __init__(self, state: State[Any]) -> None:
+        self.state = state
+        self._digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        if self._digest is None:
+            self._digest = prompt_sha256(self.state.observation)
+        return self._digest
+
+
 class Scorer:
     """Scores responses with an environment: `reset` and `step`, no second path.
 
@@ -109,7 +125,7 @@ class Scorer:
         self.seed = seed
         self._threads = EnvironmentThreads(self.env, max_concurrency)
         self._workers = WorkerThreads(max_concurrency, "llenvs-scorer")
-        self._starts: OrderedDict[int, tuple[State[Any], str]] = OrderedDict()
+        self._starts: OrderedDict[int, _Start] = OrderedDict()
         self._lock = Lock()
 
     @classmethod
@@ -318,22 +334,22 @@ class Scorer:
             known = self._keep(task_index, await self._threads.reset(task_index, self.seed))
         return self._checked(known, task_index, digest)
 
-    def _known(self, task_index: int) -> tuple[State[Any], str] | None:
+    def _known(self, task_index: int) -> _Start | None:
         with self._lock:
             return self._starts.get(task_index)
 
-    def _keep(self, task_index: int, state: State[Any]) -> tuple[State[Any], str]:
-        known = (state, prompt_sha256(state.observation))
+    def _keep(self, task_index: int, state: State[Any]) -> _Start:
+        known = _Start(state)
         with self._lock:
             self._starts[task_index] = known
             if len(self._starts) > _KEPT_STARTS:
                 self._starts.popitem(last=False)
         return known
 
-    def _checked(self, known: tuple[State[Any], str], task_index: int, digest: str | None) -> State[Any]:
-        if digest is not None and digest != known[1]:
+    def _checked(self, known: _Start, task_index: int, digest: str | None) -> State[Any]:
+        if digest is not None and digest != known.digest:
             raise TaskMismatch(self.env.spec.id, task_index)
-        return known[0]
+        return known.state
 
     def _failed(self, error: Exception, task_index: int) -> ScoringResult:
         return ScoringResult(None, error=str(RolloutError.of(error)), metadata={"task_index": task_index})
