@@ -590,3 +590,26 @@ def test_what_trl_would_take_without_a_word_is_refused() -> None:
         _checked([good], 2, limits)
     with pytest.raises(RolloutInvalid):
         _checked([good, running([1, 2], [1, 1], [0.0, 0.0])], 2, limits)
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    """Two steps of it: the curve itself takes some dozens."""
+    import importlib.util
+
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    path = Path(__file__).parents[3] / "examples" / "training_curve.py"
+    spec = importlib.util.spec_from_file_location("training_curve", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    env = example.Line()
+    scorer = Scorer(env)
+    assert scorer.score(0, ["e"]).reward == 1.0  # from 0 to 1
+    away = scorer.score(1, ["e", "w", "x", "e"])  # from 0 to 2
+    assert (away.reward, away.correct) == (0.5, False)
+    rewards, before, after = example.train(2, 0, 4e-3, str(tmp_path / "run"))
+    assert len(rewards) == 2
+    assert all(abs(each) < 0.5 for each in (*rewards, before, after))
+    example.draw(rewards, tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text().count("<svg") == 1

@@ -379,3 +379,22 @@ def test_the_loop_from_a_configuration(worker: Any, tmp_path: Path) -> None:
     assert len(server.calls) == 2
     assert made.non_tensor_batch["llenvs/nearer"].tolist() == [2.0]
     assert made.batch["rm_scores"].sum() == 2.0
+
+
+def test_a_single_turn_can_go_through_the_loop_too(worker: Any, config: Any) -> None:
+    """There a failed environment is masked, which a reward function cannot do."""
+    rows = list(make_verl_dataset("arithmetic/times", indices=[1, 2], agent_name="llenvs", options={"fails": [1]}))
+    made, _ = worker.rolled_out(config, lambda prompt: "<answer>4</answer>", rows)
+    assert made.batch["rm_scores"].sum(1).tolist() == [0.0, 1.0]
+    assert made.non_tensor_batch["llenvs_error"].tolist() == [1.0, 0.0]
+    assert [sum(mask) for mask in masks(made)] == [0, len(masks(made)[1])]
+    assert made.non_tensor_batch["__num_turns__"].tolist()[1] == 2
+
+
+def test_a_row_of_another_version_ends_the_batch(worker: Any, config: Any) -> None:
+    rows = [dict(row) for row in make_verl_dataset("arithmetic/climb", indices=[0])]
+    changed = json.loads(rows[0]["extra_info"]["llenvs"])
+    changed["prompt_sha256"] = "0" * 64
+    rows[0]["extra_info"] = {"index": 0, "llenvs": json.dumps(changed)}
+    with pytest.raises(TaskMismatch, match="another prompt"):
+        worker.rolled_out(config, lambda prompt: "up", rows)
