@@ -162,6 +162,10 @@ class Crashing(Simulator):
     def __init__(self) -> None:
         self.engine = EngineProcess(f"{__name__}:engine", {"greeting": "count"}, name="kit/crashing")
 
+    @property
+    def alive(self) -> bool:
+        return self.engine.alive
+
     def start(self, task_index: int, seed: int) -> Frame:
         return self._do("set", str(task_index).encode())
 

@@ -94,6 +94,22 @@ def test_an_engine_killed_while_idle_is_replaced_unnoticed() -> None:
         assert (env.stats.crashed, env.stats.created) == (1, 2)
 
 
+def test_engines_killed_while_idle_are_replaced_unnoticed_all_at_once() -> None:
+    with environment(Crashing) as env:
+        states = [env.reset(options={"task_index": task})[0] for task in range(3)]
+        idle = [each.simulator for each in env._cache._idle.values()]
+        assert len(idle) == 3
+        for simulator in idle:
+            assert isinstance(simulator, Crashing)
+            assert simulator.alive
+            os.kill(simulator.engine.pid, 9)
+        os.waitid(os.P_PID, idle[-1].engine.pid, os.WEXITED | os.WNOWAIT)
+        texts = [env.step(state, Action("count")).next_state.observation.prompt for state in states]
+        assert texts == ["count 1", "count 2", "count 3"]
+        assert not any(simulator.alive for simulator in idle)
+        assert (env.stats.crashed, env.stats.at_work) == (1, 0)
+
+
 def test_an_engine_that_cannot_begin_is_said() -> None:
     with pytest.raises(EngineRefused, match="ModuleNotFoundError: No module named 'no_such_module'"):
         EngineProcess("no_such_module:engine", {}, name="kit/none")

@@ -28,6 +28,11 @@ class AlfworldSimulator(Simulator):
         self._snapshot = b""
         self._elsewhere = False  # whether the engine has yet to go to the snapshot
 
+    @property
+    def alive(self) -> bool:
+        """See `Simulator`."""
+        return self._process.alive
+
     def start(self, task_index: int, seed: int) -> Frame:
         """See `Simulator`. Nothing in a game is left to chance: the seed does not matter."""
         self._game = self._games[task_index]

@@ -35,6 +35,11 @@ class JerichoSimulator(Simulator):
         self._snapshot = b""
         self._elsewhere = False  # whether the engine has yet to go to the snapshot
 
+    @property
+    def alive(self) -> bool:
+        """See `Simulator`."""
+        return self._process.alive
+
     def start(self, task_index: int, seed: int) -> Frame:
         """See `Simulator`."""
         self._story = self._stories[task_index]

@@ -177,6 +177,14 @@ class SimulatorCache:
         self._left()
         simulator.close()
 
+    def discard_dead(self) -> None:
+        """Throw away the idle simulators whose engines have died."""
+        with self._lock:
+            dead = [number for number, idle in self._idle.items() if not idle.simulator.alive]
+            simulators = [self._pop(number) for number in dead]
+        for simulator in simulators:
+            self.discard(simulator)
+
     def keep(self, key: bytes, snapshot: Any, size: int) -> None:
         """Keep a local snapshot of the state `key`."""
         with self._lock:

@@ -88,6 +88,11 @@ class EngineProcess:
         """Process id of the child."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether the child runs."""
+        return self._end.alive and os.getpid() == self._owner and self._process.poll() is None
+
     def request(
         self, header: Mapping[str, Any], payload: bytes = b"", *, limit: float = 60.0, doing: str = "stepping"
     ) -> tuple[Any, bytes]:

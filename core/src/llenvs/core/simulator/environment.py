@@ -233,7 +233,8 @@ class SimulatorEnvironment(Environment[SimulatorHidden]):
             self._cache.count("crashed")
             if crash.timed_out:
                 raise
-        # it may have died while idle, or for want of memory; what dies twice is to blame
+        # it may have died while idle, or for want of memory, and others with it; what dies twice is to blame
+        self._cache.discard_dead()
         try:
             return work()
         except SimulatorCrashed:

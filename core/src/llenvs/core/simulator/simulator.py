@@ -96,6 +96,11 @@ class Simulator(ABC):
     snapshots: ClassVar[Snapshots] = Snapshots.NONE
     """What `save` gives."""
 
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be used: false once the engine behind it has died, maybe while it was idle."""
+        return True
+
     outside: Outside
     """Set before each `start` and `act`; replies from outside are asked for through it."""
 
