@@ -16,8 +16,9 @@ from gem_play import boxed
 
 from llenvs import Action, Environment
 from llenvs.core.errors import InvalidAction, UpstreamFailed
+from llenvs.core.simulator import EngineProcess
 from llenvs_gem.guard import Refused, arithmetic, check_code, literal
-from llenvs_gem.workers import WORKERS
+from llenvs_gem.workers import WORKERS, Workers
 
 Env = Callable[..., Environment[Any]]
 ATTACKS = (
@@ -152,6 +153,19 @@ def test_a_worker_that_dies_is_replaced(env: Env) -> None:
     for pid in WORKERS.pids:
         os.kill(pid, 9)
     assert maths.step(state, Action(boxed("7"))).rewards.total == 1.0
+
+
+def test_workers_that_died_idle_cost_no_answer_its_reward() -> None:
+    workers = Workers(most=2)
+    for _ in range(2):
+        worker = EngineProcess("collections:OrderedDict", {}, name="gem/kit")  # starts sooner than one that grades
+        workers._idle.append(worker)
+        os.kill(worker.pid, 9)
+        os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    request = {"do": "grade", "answer": "7", "truths": ["7"]}
+    reply, _ = workers.request(request, limit=60, doing="grading", environment="gem/kit")
+    workers.close()
+    assert reply == {"correct": True}
 
 
 def test_grading_from_threads_in_and_out_of_the_main_one(env: Env) -> None:

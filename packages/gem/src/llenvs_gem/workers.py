@@ -110,8 +110,11 @@ class Workers:
             while not self._idle and self._working >= self._most:
                 self._changed.wait()
             self._working += 1
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.alive:
+                    return worker
+                worker.close()  # it died while idle, which is no request's doing
         try:
             return EngineProcess("llenvs_gem.worker_engine:engine", {}, name=environment, start_limit=START_LIMIT)
         except BaseException as error:
