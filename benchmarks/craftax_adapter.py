@@ -139,12 +139,14 @@ def branches(variant: str, upstream: Any, actions: list[Action], rounds: int) ->
     plain: Any = llenvs.make(f"craftax/{NAMES[variant]}", observation_mode="text")
     plain.step(there, left)
     count = 20 * rounds
-    ours = [timed(lambda: env.step(there, left)) for _ in range(count)]
-    from_json = [timed(lambda: env.step(State.from_json(text), left)) for _ in range(count)]
-    ready = [timed(lambda: plain.step(there, left)) for _ in range(count)]
-    own = [timed(snapshot) for _ in range(count)]
+    ours, from_json, ready, own = [], [], [], []
+    for _ in range(count):  # in turn, so that other work on the machine meets all alike
+        ours.append(timed(lambda: env.step(there, left)))
+        from_json.append(timed(lambda: env.step(State.from_json(text), left)))
+        ready.append(timed(lambda: plain.step(there, left)))
+        own.append(timed(snapshot))
     again = [timed(replay) for _ in range(rounds)]
-    over = (statistics.median(ours) - statistics.median(ready)) * 1e6
+    over = statistics.median(a - b for a, b in zip(ours, ready, strict=True)) * 1e6
     print(
         f"branch at 40  ours {us(ours)} ({over:+.0f} us over a plain step)   from JSON {us(from_json)}   "
         f"kept ready {us(ready)}   upstream from its state {us(own)}   replay {us(again)}   "
