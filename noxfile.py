@@ -158,7 +158,7 @@ def integrations(session: nox.Session) -> None:
 def training(session: nox.Session) -> None:
     """The same with TRL, veRL and OpenRLHF in one environment, on CPU (2 GB to install)."""
     session.install("torch==2.13.0")  # with pip, which a machine may have set up with a build for CPUs
-    session.install("-e", "./core[trl]", *ENGINE_TESTS, *TRAINER_NEEDS)
+    session.install("-e", "./core[trl]", "-e", "./packages/reasoning-gym", *ENGINE_TESTS, *TRAINER_NEEDS)
     session.install("--no-deps", "verl==0.9.1", "openrlhf==0.11.2")  # what they pin excludes each other
     session.run("pytest", "core/tests/integrations", *session.posargs, env=ENGINE_ENVIRONMENT)
 
