@@ -57,9 +57,13 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
             chunks waste less where the callback often intervenes, but spell a message in several requests, whose
             tokens may differ from those of one.
         max_branches: branches in one rollout at most, those of branches included.
-        sampling_params, system_prompt, prompt, seed, batch_size, trajectory_timeout: see `TrajectoryRunner`;
-            ``sampling_params.max_tokens`` is for a whole response. Where the backend has them, logprobs are asked
-            for also when `sampling_params` does not: they tell which tokens spell which segment.
+        sampling_params: see `TrajectoryRunner`; ``max_tokens`` is for a whole response. Where the backend has them,
+            logprobs are asked for also when this does not: they tell which tokens spell which segment.
+        system_prompt: see `TrajectoryRunner`.
+        prompt: see `TrajectoryRunner`.
+        seed: see `TrajectoryRunner`.
+        batch_size: see `TrajectoryRunner`.
+        trajectory_timeout: see `TrajectoryRunner`.
         max_steps: end an episode after so many responses, if it has not ended by itself; >= 1.
     """
 

@@ -34,7 +34,8 @@ class SegmentProposer:
         backend: the model.
         count: samples in each state.
         sampling_params: ``max_tokens`` is for a segment (512 when it has none): a longer one ends the response.
-        system_prompt, prompt: see `TrajectoryRunner`.
+        system_prompt: see `TrajectoryRunner`.
+        prompt: see `TrajectoryRunner`.
         chunk_tokens: tokens to ask for at a time. What a sample writes beyond its first segment is thrown away.
         seed: of the samples; each state has its own.
     """
