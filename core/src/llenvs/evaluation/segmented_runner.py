@@ -57,8 +57,8 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
             chunks waste less where the callback often intervenes, but spell a message in several requests, whose
             tokens may differ from those of one.
         max_branches: branches in one rollout at most, those of branches included.
-        sampling_params: see `TrajectoryRunner`; ``max_tokens`` is for a whole response. Where the backend has them,
-            logprobs are asked for also when this does not: they tell which tokens spell which segment.
+        sampling_params: see `TrajectoryRunner`; ``max_tokens`` is for a whole response. Where the backend has
+            logprobs, they are asked for also when this does not: they tell which tokens spell which segment.
         system_prompt: see `TrajectoryRunner`.
         prompt: see `TrajectoryRunner`.
         seed: see `TrajectoryRunner`.
