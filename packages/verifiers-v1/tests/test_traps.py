@@ -117,6 +117,15 @@ def test_failures_are_errors_and_no_scores(make: Make) -> None:
         slow.reset(seed=0)
 
 
+@pytest.mark.parametrize("mode", ["auto", "episode"])
+def test_text_that_no_request_can_carry(make: Make, mode: str) -> None:
+    env = make("v1_doubler", mode=mode)
+    result = play(env, 0, "a\ud800b\0")
+    assert result.next_state.observation.messages[-1].content == "a?b\0"
+    assert result.rewards["exact"].reward == 0.0
+    env.close()
+
+
 def test_stops_of_the_task(make: Make) -> None:
     env = strange(make, "stopped")
     assert env.spec.metadata["mode"] == "episode"

@@ -51,23 +51,29 @@ def tool_definitions(tools: Iterable[Mapping[str, Any]]) -> tuple[ToolDefinition
 
 def completion(action: Action, model: str) -> dict[str, Any]:
     """`action` as a model's answer. A call that could not be read is passed on as the model wrote it, so that what
-    runs the tools says what is wrong with it."""
+    runs the tools says what is wrong with it. Half surrogate pairs, which no request can carry, become "?".
+    """
     calls = [
         {
             "id": call.id,
             "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": call.source if call.problem else json.dumps(dict(call.arguments), ensure_ascii=False),
-            },
+            "function": {"name": _encodable(call.name), "arguments": _encodable(_arguments(call))},
         }
         for call in action.tool_calls
     ]
-    message: dict[str, Any] = {"role": "assistant", "content": action.text or (None if calls else "")}
+    message: dict[str, Any] = {"role": "assistant", "content": _encodable(action.text) or (None if calls else "")}
     if calls:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
     return {"id": "llenvs", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
+
+
+def _arguments(call: ToolCall) -> str:
+    return call.source if call.problem else json.dumps(dict(call.arguments), ensure_ascii=False)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _content(content: Any) -> tuple[str, tuple[ImageContent, ...]]:
