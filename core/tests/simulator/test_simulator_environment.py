@@ -260,6 +260,9 @@ def test_states_of_others_and_incomplete_ones_are_refused() -> None:
         for changed in (replace(recipe, turns=()), replace(recipe, turns=recipe.turns[1:])):
             with pytest.raises(InvalidAction, match="kit/replayed: this state"):
                 env.step(replace(state, hidden={**state.hidden, "recipe": changed}), Action("x"))
+        for snapshot in (7, "x", b"x", [1]):  # recipes are replayed here, without a snapshot
+            with pytest.raises(InvalidAction, match="kit/replayed: this state is incomplete"):
+                env.step(replace(state, hidden={**state.hidden, "snapshot": snapshot}), Action("x"))
         outside = replace(recipe, task_index=9)
         with pytest.raises(TaskIndexOutOfRange):
             env.step(replace(state, hidden={**state.hidden, "recipe": outside}), Action("x"))

@@ -251,7 +251,8 @@ class SimulatorEnvironment(Environment[SimulatorHidden]):
         if not 0 <= recipe.task_index < self.num_tasks:
             raise TaskIndexOutOfRange(recipe.task_index, self.num_tasks, self.spec.id)
         portable = self._snapshots is Snapshots.PORTABLE
-        if isinstance(hidden.get("snapshot"), bytes) is not portable or not (portable or recipe.turns):
+        kept = bytes if portable else type(None)
+        if not isinstance(hidden.get("snapshot"), kept) or not (portable or recipe.turns):
             raise InvalidAction(f"{self.spec.id}: this state is incomplete and cannot be reached again")
         return hidden
 
