@@ -56,6 +56,9 @@ def test_a_state_of_another_environment_is_refused() -> None:
     state, _ = env.reset(seed=0)
     with pytest.raises(InvalidAction, match="another environment"):
         env.step(State(state.observation, {"anything": 1}, state.metadata), Action("a"))
+    for choices in (None, -1, "abc", [1, 2]):
+        with pytest.raises(InvalidAction, match="options are no list of texts"):
+            env.step(State(state.observation, {**state.hidden, "choices": choices}, state.metadata), Action("a"))
 
 
 def test_templates_and_system_prompts() -> None:

@@ -189,7 +189,10 @@ class HuggingFaceEnvironment(SingleTurnEnvironment[Hidden]):
         """The answer in a response; letters are looked for among those of the question."""
         if not isinstance(hidden, Mapping) or not {"expected_answer", "choices"} <= set(hidden):
             raise InvalidAction(f"{self.spec.id}: this state is of another environment")
-        letters = LETTERS[: len(hidden["choices"])]
+        choices = hidden["choices"]
+        if not isinstance(choices, list | tuple) or not all(isinstance(choice, str) for choice in choices):
+            raise InvalidAction(f"{self.spec.id}: this state's options are no list of texts")
+        letters = LETTERS[: len(choices)]
         if not letters:
             return self._answer(text)
         last, of, answer = self._lettered  # the last one is kept, as in `_answer`
