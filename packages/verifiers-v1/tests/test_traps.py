@@ -126,6 +126,20 @@ def test_text_that_no_request_can_carry(make: Make, mode: str) -> None:
     env.close()
 
 
+def test_a_tool_server_that_is_gone_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from llenvs_verifiers_v1 import relay
+
+    async def refused(*args: Any) -> Any:
+        raise ExceptionGroup("tasks", [ExceptionGroup("more", [ConnectionError("tool server refused")])])
+
+    monkeypatch.setattr(relay._Tools, "call", refused)
+    env = make("v1_bump")
+    state, _ = env.reset(options={"task_index": 0})
+    with pytest.raises(UpstreamFailed, match="ConnectionError: tool server refused"):
+        env.step(state, Action.from_tool_call("bump", {"n": 1}))
+    env.close()
+
+
 def test_stops_of_the_task(make: Make) -> None:
     env = strange(make, "stopped")
     assert env.spec.metadata["mode"] == "episode"

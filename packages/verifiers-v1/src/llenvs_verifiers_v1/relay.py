@@ -55,6 +55,21 @@ class RelayHarness(Harness[HarnessConfig]):
         tool_interception_url: str | None = None,
     ) -> ProgramResult:
         """See the upstream."""
+        try:
+            return await self._conversed(ctx, trace, endpoint, secret, mcp_urls, data, tool_interception_url)
+        except ExceptionGroup as group:  # from the clients of tool servers; its own words tell nothing
+            raise _first_in(group) from group
+
+    async def _conversed(
+        self,
+        ctx: ModelContext,
+        trace: Trace[Any, Any, Any],
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: TaskData,
+        tool_interception_url: str | None,
+    ) -> ProgramResult:
         system, prompt = self.resolve_prompt(data)
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         if isinstance(prompt, str):
@@ -125,6 +140,11 @@ class _Tools:
             return content, ToolStatus.SUCCESS
         invalid = isinstance(content, str) and "validation error" in content  # pydantic's words for arguments
         return content, ToolStatus.INVALID_ARGUMENTS if invalid else ToolStatus.ERROR
+
+
+def _first_in(group: ExceptionGroup[Exception]) -> Exception:
+    first = group.exceptions[0]
+    return _first_in(first) if isinstance(first, ExceptionGroup) else first
 
 
 async def _post(http: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Any:
