@@ -139,7 +139,12 @@ def _load(tau2: Upstream, name: str, solo: bool, options: dict[str, Any]) -> Dom
         prototype = make(solo_mode=solo)
     except ValueError as error:
         if solo and "solo" in str(error):
-            raise InvalidOption("user", "solo", f"the upstream says: {error}", valid="any other") from None
+            raise InvalidOption(
+                "user",
+                "solo",
+                f"the upstream says: {error}",
+                valid='one that talks (see user_backend, user_script), or "instructions"',
+            ) from None
         raise
     except TypeError as error:
         raise InvalidOption("domain_options", options, str(error)) from None
