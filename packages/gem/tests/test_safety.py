@@ -57,7 +57,7 @@ def test_each_wall_alone_stops_them(tmp_path: Path, wall: str) -> None:
     program = (
         "import json, os, sys, warnings; warnings.simplefilter('ignore')\n"
         "import reasoning_gym\n"
-        "from llenvs_gem import confinement, guard\n"
+        "from llenvs.core.simulator import confinement\nfrom llenvs_gem import guard\n"
         "names, attacks, mark = json.loads(sys.argv[1])\n"
         "sets = [reasoning_gym.create_dataset(name, size=1, seed=1) for name in names]\n"
         "entries = [data[0] for data in sets]\n"

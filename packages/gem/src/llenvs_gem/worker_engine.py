@@ -20,11 +20,12 @@ from typing import Any
 
 from llenvs.core.encoding import dumps, encode, loads
 from llenvs.core.errors import EncodingFailed
+from llenvs.core.simulator.confinement import confine
 from llenvs_gem import guard
-from llenvs_gem.confinement import confine
 from llenvs_gem.upstream import module
 
 _MAX_OPEN = 32  # data sets kept made
+_LAST_WORDS = 16 << 20  # bytes of what it may write to its log
 
 
 class Service:
@@ -76,7 +77,7 @@ def engine() -> Callable[[Mapping[str, Any], bytes], tuple[Any, bytes]]:
     module("gem.utils.math_grader")
     guard.install()
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - some generators print
-    confine()
+    confine(written=_LAST_WORDS)
     return Service().handle
 
 

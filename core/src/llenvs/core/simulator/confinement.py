@@ -20,22 +20,24 @@ _FORBIDDEN = frozenset(_EVENTS.split())
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def confine() -> None:
+def confine(*, written: int = 0) -> None:
     """From now on this process cannot write files, start processes, use the network or take much memory.
 
     Audit hooks are no sandbox against code that knows them. This is for what slips through the checks of whoever
     hands a model's text to a parser or an evaluator; programs of a model need a sandbox.
+
+    Args:
+        written: bytes that it may write to a file that is open already (its log).
     """
     sys.addaudithook(_refuse)
     try:
         import resource
     except ImportError:  # not on Windows
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    limits = ((resource.RLIMIT_AS, MEMORY_LIMIT), (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0))
+    for limit, value in limits:
+        _, hard = resource.getrlimit(limit)
+        resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
