@@ -9,7 +9,7 @@ import pytest
 from arithmetic import answers
 
 from llenvs import Action, Scorer, make
-from llenvs.core.errors import EpisodeOver, InvalidOption, TaskIndexOutOfRange
+from llenvs.core.errors import EpisodeOver, InvalidOption, TaskIndexOutOfRange, UnknownOption
 from llenvs.integrations import DatasetProvider, ScoringResult, TaskIdentity, TaskMismatch
 
 
@@ -132,3 +132,8 @@ def test_transcripts_of_several_turns() -> None:
 def test_from_a_configuration() -> None:
     with Scorer.from_config({"name": "arithmetic/times", "by": 5}, max_concurrency=2) as scorer:
         assert scorer.score(2, "<answer>10</answer>").correct
+    with pytest.raises(UnknownOption, match="bye"):
+        Scorer.from_config({"name": "arithmetic/times", "bye": 5})
+    for wrong in ({"adapter": "arithmetic"}, "", 5):
+        with pytest.raises(InvalidOption):
+            Scorer.from_config(wrong)

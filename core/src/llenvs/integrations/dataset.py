@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, overload
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, NotInstalled, TaskIndexOutOfRange
@@ -17,6 +16,7 @@ from llenvs.core.state import State
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.prompting import prompt_builder
 from llenvs.inference.prompts import PromptBuilder, PromptSpec
+from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
 from llenvs.integrations.task_identity import TaskIdentity, environment_origin, identity_tail, prompt_sha256
 
 _CHUNK = 10_000
@@ -98,7 +98,7 @@ class TaskItem:
         return f"<TaskItem {self._provider.env.spec.id}#{self.task_index}: {self.prompt[:60]!r}>"
 
 
-class DatasetProvider(Sequence[TaskItem]):
+class DatasetProvider(EnvironmentUser, Sequence[TaskItem]):
     """The tasks of an environment, made when they are asked for.
 
     A slice is a provider of those tasks. Iterating holds one task at a time.
@@ -125,14 +125,7 @@ class DatasetProvider(Sequence[TaskItem]):
         prompt: Any = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(env, str):
-            self.env, self._owned = make(env, **(options or {})), True
-        elif not isinstance(env, Environment):
-            raise InvalidOption("env", env, 'must be an Environment or "adapter/name"')
-        elif options:
-            raise InvalidOption("options", dict(options), "go with an address, not with an environment")
-        else:
-            self.env, self._owned = env, False
+        super().__init__(env, options)
         size = len(self.env)
         self.indices: Sequence[int] = range(size) if indices is None else tuple(indices)
         for index in () if isinstance(self.indices, range) else self.indices:
@@ -150,11 +143,7 @@ class DatasetProvider(Sequence[TaskItem]):
                 `task_indices` or `num_tasks` choose the tasks, its `system_prompt` is used.
             options: of the provider.
         """
-        from llenvs.evaluation.config import EnvironmentConfig
-
-        parsed = config if isinstance(config, EnvironmentConfig) else EnvironmentConfig.model_validate(config)
-        address = parsed.name if parsed.adapter is None else f"{parsed.adapter}/{parsed.name}"
-        environment = make(address, container=parsed.container, **parsed.environment_options)
+        environment, parsed = configured_environment(config)
         chosen: Iterable[int] | None = parsed.task_indices
         if chosen is None and parsed.num_tasks is not None:
             chosen = range(min(parsed.num_tasks, len(environment)))
@@ -266,19 +255,6 @@ class DatasetProvider(Sequence[TaskItem]):
             yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
 
     # -- the rest -----------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Close the environment if this provider made it."""
-        if self._owned:
-            self.env.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<DatasetProvider {self.env.spec.id}, {len(self)} tasks>"

@@ -9,18 +9,17 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from llenvs.core.action import Action
 from llenvs.core.environment import Environment, StepResult
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, TaskIndexOutOfRange
 from llenvs.core.loop import run_sync
-from llenvs.core.registry import make
 from llenvs.core.state import State
 from llenvs.evaluation.environment_threads import EnvironmentThreads
 from llenvs.evaluation.rollout import RolloutError, judge, signal_sums
 from llenvs.evaluation.worker_threads import WorkerThreads
+from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
 from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
 
 _KEPT_STARTS = 512  # first states kept: the completions of one prompt come together
@@ -81,7 +80,7 @@ class _Start:
         return self._digest
 
 
-class Scorer:
+class Scorer(EnvironmentUser):
     """Scores responses with an environment: `reset` and `step`, no second path.
 
     Args:
@@ -108,14 +107,7 @@ class Scorer:
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(env, str):
-            self.env, self._owned = make(env, **(options or {})), True
-        elif not isinstance(env, Environment):
-            raise InvalidOption("env", env, 'must be an Environment or "adapter/name"')
-        elif options:
-            raise InvalidOption("options", dict(options), "go with an address, not with an environment")
-        else:
-            self.env, self._owned = env, False
+        super().__init__(env, options)
         if max_concurrency < 1:
             raise InvalidOption("max_concurrency", max_concurrency, "must be at least 1")
         if timeout is not None and not timeout > 0:
@@ -136,11 +128,7 @@ class Scorer:
             config: as an entry of ``environments:`` in a YAML: ``name``, ``adapter``, ``container``, options.
             options: of the scorer.
         """
-        from llenvs.evaluation.config import EnvironmentConfig
-
-        parsed = config if isinstance(config, EnvironmentConfig) else EnvironmentConfig.model_validate(config)
-        address = parsed.name if parsed.adapter is None else f"{parsed.adapter}/{parsed.name}"
-        environment = make(address, container=parsed.container, **parsed.environment_options)
+        environment, _ = configured_environment(config)
         scorer = cls(environment, **options)
         scorer._owned = True
         return scorer
@@ -286,19 +274,6 @@ class Scorer:
     def score_identified(self, identity: TaskIdentity, response: Response) -> ScoringResult:
         """Score a row by its identity, its prompt checked."""
         return self.score(identity.task_index, response, prompt_sha256=identity.prompt_sha256)
-
-    def close(self) -> None:
-        """Close the environment if this scorer made it."""
-        if self._owned:
-            self.env.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _actions(self, response: Response) -> list[Action]:
         if isinstance(response, str | Action):
