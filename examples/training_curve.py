@@ -120,7 +120,10 @@ def model(seed: int, tokens: Any) -> Any:
 def train(steps: int, seed: int, learning_rate: float, folder: str) -> tuple[list[float], float, float]:
     """Rewards of each step, and those of the test tasks before and after."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-    from trl import GRPOConfig, GRPOTrainer
+    try:
+        from trl import GRPOConfig, GRPOTrainer
+    except ImportError as error:
+        raise SystemExit(f"this example needs TRL: pip install torch trl jmespath ({error})") from None
 
     env = Line()
     split = split_tasks(env, test_share=0.25, seed=seed, distinct_prompts=False)

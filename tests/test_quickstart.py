@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,8 @@ def test_killed_run_resumes_to_the_same_trajectories(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
 def test_example_script_runs(name: str, tmp_path: Path) -> None:
+    if "from trl import" in (ROOT / "examples" / name).read_text() and find_spec("trl") is None:
+        pytest.skip("TRL is not installed here; core/tests/integrations/test_trl.py runs this where it is")
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / name)], cwd=tmp_path, capture_output=True, text=True, timeout=280
     )

@@ -103,7 +103,8 @@ def test_engines_killed_while_idle_are_replaced_unnoticed_all_at_once() -> None:
             assert isinstance(simulator, Crashing)
             assert simulator.alive
             os.kill(simulator.engine.pid, 9)
-        os.waitid(os.P_PID, idle[-1].engine.pid, os.WEXITED | os.WNOWAIT)
+        for simulator in idle:  # they die one after the other
+            os.waitid(os.P_PID, simulator.engine.pid, os.WEXITED | os.WNOWAIT)
         texts = [env.step(state, Action("count")).next_state.observation.prompt for state in states]
         assert texts == ["count 1", "count 2", "count 3"]
         assert not any(simulator.alive for simulator in idle)
