@@ -240,16 +240,7 @@ class ContainerEnvironment(Environment[Any]):
         return Start(state.observation, state.hidden, info)
 
     def _advance(self, state: State[Any], action: Action) -> Advance:
-        result = self.step(state, action)
-        after = result.next_state
-        return Advance(
-            after.observation,
-            after.hidden,
-            result.terminated,
-            result.truncated,
-            result.resolved_action,
-            result.info,
-        )
+        return Advance.of(self.step(state, action))
 
     def _signals(self, state: State[Any], action: Action, next_state: State[Any]) -> Iterable[Signal]:
         rest = f'"action":{dumps(action)},"next_state":{dumps(next_state)}'

@@ -120,6 +120,19 @@ class Advance:
     resolved_action: Action | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, result: StepResult) -> Advance:
+        """What a whole step led to, for environments that override `step`."""
+        after = result.next_state
+        return cls(
+            after.observation,
+            after.hidden,
+            result.terminated,
+            result.truncated,
+            result.resolved_action,
+            result.info,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentOrigin:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +10,18 @@ from typing import Any, overload
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, NotInstalled, TaskIndexOutOfRange
 from llenvs.core.message import ChatMessage
-from llenvs.core.registry import make
 from llenvs.core.state import State
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.prompting import prompt_builder
 from llenvs.inference.prompts import PromptBuilder, PromptSpec
 from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
-from llenvs.integrations.task_identity import TaskIdentity, environment_origin, identity_tail, prompt_sha256
+from llenvs.integrations.task_identity import (
+    TaskIdentity,
+    environment_origin,
+    identity_line,
+    identity_tail,
+    prompt_sha256,
+)
 
 _CHUNK = 10_000
 
@@ -75,7 +79,7 @@ class TaskItem:
     def task_id(self) -> str:
         """`identity` as one line of JSON."""
         digest = prompt_sha256(self.state.observation)
-        return f'{{"task_index": {self.task_index}, "prompt_sha256": "{digest}", {self._provider.identity_tail}'
+        return identity_line(self.task_index, digest, self._provider.identity_tail)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -271,19 +275,21 @@ class _Rows:
         return self._provider.rows(ground_truth=self._ground_truth)
 
     def __reduce__(self) -> Any:
-        address, options = self._provider.origin
-        made = (address, json.dumps(options, sort_keys=True, default=str), tuple(self._provider.indices))
+        made = (*self._provider.origin, tuple(self._provider.indices))
         return _rebuilt, (*made, self._provider.seed, self._provider.builder, self._ground_truth)
 
 
 def _rebuilt(
-    address: str, options: str, indices: tuple[int, ...], seed: int, builder: PromptBuilder, ground_truth: bool
+    address: str,
+    options: dict[str, Any],
+    indices: tuple[int, ...],
+    seed: int,
+    builder: PromptBuilder,
+    ground_truth: bool,
 ) -> _Rows:
     """In another process (a data loader's worker): the environment is made there."""
-    return _Rows(
-        DatasetProvider(make(address, **json.loads(options)), indices=indices, seed=seed, prompt=builder),
-        ground_truth,
-    )
+    provider = DatasetProvider(address, options=options, indices=indices, seed=seed, prompt=builder)
+    return _Rows(provider, ground_truth)
 
 
 def _schema(ground_truth: bool) -> Any:

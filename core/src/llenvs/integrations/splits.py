@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
+from llenvs.integrations.task_identity import prompt_sha256
 
 
 class TaskSplit(NamedTuple):
@@ -41,8 +42,6 @@ def split_tasks(
     for index in range(size):
         key = str(index)
         if not isinstance(tasks, int) and distinct_prompts:
-            from llenvs.integrations.task_identity import prompt_sha256
-
             key = prompt_sha256(tasks.reset(seed=0, options={"task_index": index})[0].observation)
         digest = hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
         sides[int.from_bytes(digest, "big") < test_share * 2**64].append(index)

@@ -66,7 +66,7 @@ class TaskIdentity:
             InvalidOption: an option of the environment has no JSON form.
         """
         tail = identity_tail(self.env, self.options, self.seed)
-        return f'{{"task_index": {self.task_index}, "prompt_sha256": "{self.prompt_sha256}", {tail}'
+        return identity_line(self.task_index, self.prompt_sha256, tail)
 
     @classmethod
     def from_json(cls, text: str) -> TaskIdentity:
@@ -100,6 +100,11 @@ def identity_tail(env: str, options: Mapping[str, Any], seed: int) -> str:
             f"{env}: options", dict(options), f"must be plain JSON to be part of a data set ({error})"
         ) from None
     return written[1:]
+
+
+def identity_line(task_index: int, prompt_sha256: str, tail: str) -> str:
+    """`TaskIdentity.to_json` of a task, `tail` being what `identity_tail` gave."""
+    return f'{{"task_index": {task_index}, "prompt_sha256": "{prompt_sha256}", {tail}'
 
 
 def environment_origin(environment: Environment[Any]) -> tuple[str, dict[str, Any]]:

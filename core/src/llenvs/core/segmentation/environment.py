@@ -175,16 +175,7 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         return Start(base.observation, Response.beginning(base).hidden(base), info)
 
     def _advance(self, state: State[SegmentedHidden], action: Action) -> Advance:
-        result = self.step(state, action)
-        after = result.next_state
-        return Advance(
-            after.observation,
-            after.hidden,
-            result.terminated,
-            result.truncated,
-            result.resolved_action,
-            result.info,
-        )
+        return Advance.of(self.step(state, action))
 
     def _signals(
         self, state: State[SegmentedHidden], action: Action, next_state: State[SegmentedHidden]
