@@ -70,7 +70,7 @@ def test_every_adapter_is_in_the_matrix() -> None:
 def test_conformance(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = case.address.split("/")[0]
     if adapter not in environment_registry.adapters():
-        pytest.skip(f"llenvs[{CATALOGUE[adapter]}] is not installed here")
+        pytest.skip(f"llenvs-{CATALOGUE[adapter]} is not installed here")
     if case.upstream is not None and not _can_import(case.upstream):
         pytest.skip(f"{case.upstream}, the upstream of {adapter}, is not installed here")
     if case.data is not None and not case.data.exists():

@@ -123,13 +123,18 @@ class InvalidOption(LLEnvsError):
         super().__init__(f"{field}: {problem}, got {shown}" + (f"; valid: {valid}" if valid else ""))
 
 
+STANDALONE = frozenset({"gem", "verifiers", "verifiers-v1"})
+"""Distributions ``llenvs-<name>`` without an extra of ``llenvs``: what they pin excludes other extras."""
+
+
 class NotInstalled(LLEnvsError):
     """A known adapter, backend or extra whose distribution is missing; the message holds the install command."""
 
     def __init__(self, what: str, extra: str, detail: str = "") -> None:
         self.what = what
         self.extra = extra
-        self.command = f'pip install "llenvs[{extra}]"'
+        standalone = extra in STANDALONE
+        self.command = f"pip install llenvs-{extra}" if standalone else f'pip install "llenvs[{extra}]"'
         super().__init__(f"{what} is not installed; run: {self.command}" + (f" ({detail})" if detail else ""))
 
 

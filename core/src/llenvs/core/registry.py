@@ -33,7 +33,8 @@ CATALOGUE: dict[str, str] = {
     "verifiers": "verifiers",
     "verifiers_v1": "verifiers-v1",
 }
-"""Adapters of this project: name -> extra of the distribution ``llenvs`` that installs it."""
+"""Adapters of this project: name -> extra of the distribution ``llenvs`` that installs it (for those in
+`llenvs.core.errors.STANDALONE`: the distribution ``llenvs-<value>`` by itself)."""
 
 
 class EnvironmentRegistry:
