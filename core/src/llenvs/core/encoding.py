@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 
 from llenvs.core.errors import EncodingFailed
 from llenvs.core.field_types import Check, field_checks
+from llenvs.core.frozen_init import frozen_init
 
 T = TypeVar("T")
 E = TypeVar("E", bound=type[Enum])
@@ -53,8 +54,10 @@ _checks: dict[type, dict[str, tuple[Check, str]]] = {}
 
 
 def record(cls: type[T]) -> type[T]:
-    """Mark a frozen dataclass as encodable, under its class name."""
+    """Mark a frozen dataclass as encodable, under its class name; with slots it is made faster, too."""
     _claim(cls)
+    if hasattr(cls, "__slots__"):
+        cls = frozen_init(cls)
     fields = []
     for f in dataclasses.fields(cls):  # type: ignore[arg-type]
         fields.append((f.name, f.default, f.default_factory))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 from llenvs.core.action import Action
 from llenvs.core.encoding import record
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, TaskIndexOutOfRange, UnknownOption
+from llenvs.core.frozen_init import frozen_init
 from llenvs.core.observation import Observation
 from llenvs.core.rewards import RewardFunction
 from llenvs.core.signals import Signal, SignalBundle
@@ -100,6 +101,7 @@ class StepResult:
         return self.terminated or self.truncated
 
 
+@frozen_init
 @dataclass(frozen=True, slots=True)
 class Start:
     """What an environment's `_start` returns: the first observation and the hidden state."""
@@ -109,6 +111,7 @@ class Start:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
+@frozen_init
 @dataclass(frozen=True, slots=True)
 class Advance:
     """What an environment's `_advance` returns: what the action led to."""
@@ -212,15 +215,10 @@ class Environment(ABC, Generic[HiddenT]):
             UnknownOption: a key of `options` that this environment lacks.
             InvalidOption: a seed or index that is no integer.
         """
-        if options is not None and not isinstance(options, Mapping):
-            raise InvalidOption("options", options, "must be a mapping", valid=", ".join(self.reset_options))
-        options = dict(options or {})
-        for key in options:
-            if key not in self.reset_options:
-                raise UnknownOption(key, self.reset_options, f"in reset(options=...) of {self.spec.id}")
+        given = {} if options is None else self._checked_options(options)
         if seed is not None:
             seed = _integer("seed", seed)
-        task_index = options.pop("task_index", None)
+        task_index = given.pop("task_index", None)
         size = self.num_tasks
         if task_index is None:
             if size < 1:
@@ -232,7 +230,7 @@ class Environment(ABC, Generic[HiddenT]):
             if not 0 <= task_index < size:
                 raise TaskIndexOutOfRange(task_index, size, self.spec.id)
             seed = 0 if seed is None else seed
-        start = self._start(task_index, seed, options)
+        start = self._start(task_index, seed, given)
         info = {"task_index": task_index, "seed": seed, **start.info}
         metadata = StateMetadata(0, f"{self.spec.id}#{task_index}@{seed}", False, info)
         return State(start.observation, start.hidden, metadata), dict(info)
@@ -260,7 +258,7 @@ class Environment(ABC, Generic[HiddenT]):
         )
         next_state: State[HiddenT] = State(advance.observation, advance.hidden, metadata)
         rewards = self.compute_rewards(state, action, next_state)
-        return StepResult(next_state, rewards, terminated, truncated, advance.resolved_action, dict(advance.info))
+        return StepResult(next_state, rewards, terminated, truncated, advance.resolved_action, advance.info)
 
     def compute_rewards(self, state: State[HiddenT], action: Action, next_state: State[HiddenT]) -> SignalBundle:
         """The signals of a step already taken; equal to those that `step` gave."""
@@ -342,6 +340,15 @@ class Environment(ABC, Generic[HiddenT]):
             )
         return SignalBundle(signals + added)
 
+    def _checked_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of what `reset` was given."""
+        if not isinstance(options, (dict, Mapping)):  # asked of a dict, Mapping takes a while
+            raise InvalidOption("options", options, "must be a mapping", valid=", ".join(self.reset_options))
+        for key in options:
+            if key not in self.reset_options:
+                raise UnknownOption(key, self.reset_options, f"in reset(options=...) of {self.spec.id}")
+        return dict(options)
+
     def _check_step(self, state: State[HiddenT], action: Action) -> None:
         if not isinstance(action, Action):
             raise InvalidAction(
@@ -375,6 +382,8 @@ def _as_text(value: Any) -> str:
 
 
 def _integer(field_name: str, value: Any) -> int:
+    if type(value) is int:
+        return value
     if isinstance(value, bool):
         raise InvalidOption(field_name, value, "must be an integer")
     try:

@@ -81,7 +81,7 @@ class SignalBundle:
     @property
     def total(self) -> float:
         """Sum of weight * reward over the signals that have a number; 0.0 when none has."""
-        return float(sum(s.weight * s.reward for s in self.signals if s.reward is not None and s.weight != 0))
+        return float(sum([s.weight * s.reward for s in self.signals if s.reward is not None and s.weight != 0]))
 
     def by_name(self, name: str) -> Signal | None:
         """The signal of this name, or None."""

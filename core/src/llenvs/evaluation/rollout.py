@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from llenvs.core.environment import EnvironmentSpec
 from llenvs.core.errors import LLEnvsError
 from llenvs.core.generation import FinishReason, Usage
 from llenvs.core.message import ChatMessage
-from llenvs.core.signals import SignalBundle
 from llenvs.core.trajectory import Trajectory
 
 _TRACEBACK_LINES = 12
 _MESSAGE_LENGTH = 4000
-
-
-class ScorerFailed(LLEnvsError):
-    """An environment gave a reward that is no finite number, or none where its success depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,41 +106,3 @@ class Rollout:
         return self.trajectory is not None and any(
             t.generation is not None and t.generation.finish_reason is FinishReason.LENGTH for t in self.trajectory
         )
-
-
-def judge(spec: EnvironmentSpec, rewards: Sequence[SignalBundle]) -> bool | None:
-    """Whether the environment declares success: the success signal of some step reached the threshold.
-
-    None when it declares none. An episode that ended without the signal did not succeed.
-
-    Args:
-        rewards: of each step.
-
-    Raises:
-        ScorerFailed: a reward is not finite, or the last success signal has no number.
-    """
-    for step, bundle in enumerate(rewards):
-        if not math.isfinite(bundle.total):
-            broken = next(s for s in bundle if s.reward is not None and not math.isfinite(s.reward * s.weight))
-            raise ScorerFailed(f"{spec.id}: signal {broken.name!r} of step {step} is {broken.reward}")
-    if spec.success_signal is None or not rewards:
-        return None if spec.success_signal is None else False
-    if any(spec.is_success(bundle) for bundle in rewards):
-        return True
-    last = rewards[-1].by_name(spec.success_signal)
-    if last is not None and (last.reward is None or not math.isfinite(last.reward)):
-        said = last.metadata.get("error") or last.feedback
-        raise ScorerFailed(
-            f"{spec.id}: signal {last.name!r} could not be computed" + (f": {said}" if said else "")
-        )
-    return False
-
-
-def signal_sums(rewards: Iterable[SignalBundle]) -> dict[str, float]:
-    """Per signal the sum of its finite numbers over the steps."""
-    sums: dict[str, float] = {}
-    for bundle in rewards:
-        for signal in bundle:
-            if signal.reward is not None and math.isfinite(signal.reward):
-                sums[signal.name] = sums.get(signal.name, 0.0) + signal.reward
-    return sums

@@ -17,8 +17,9 @@ from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.core.trajectory import Trajectory
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.environment_threads import EnvironmentThreads
+from llenvs.evaluation.outcome import Outcome
 from llenvs.evaluation.prompting import prompt_builder
-from llenvs.evaluation.rollout import Rollout, RolloutError, judge, signal_sums
+from llenvs.evaluation.rollout import Rollout, RolloutError
 from llenvs.evaluation.scheduler import run_bounded
 from llenvs.evaluation.seeds import derive_seed
 from llenvs.inference.backend import Backend
@@ -172,8 +173,10 @@ class TrajectoryRunner:
         try:
             async with deadline:
                 await episode.play()
-            if episode.trajectory is not None:
-                success = judge(self.environment.spec, [t.rewards for t in episode.trajectory])
+            outcome = episode.outcome()
+            success = outcome.success
+            if outcome.failure is not None:
+                raise outcome.failure
         except TimeoutError as caught:
             own = f"not finished after trajectory_timeout={self.trajectory_timeout} seconds"
             error = RolloutError("TimeoutError", own if deadline.expired() else str(caught))
@@ -217,6 +220,11 @@ class Episode:
         self.requests: list[tuple[ChatMessage, ...]] = []
         self.cut_off = False
 
+    def outcome(self) -> Outcome:
+        """What the signals of the steps taken so far amount to."""
+        taken = () if self.trajectory is None else self.trajectory
+        return Outcome.of(self.runner.environment.spec, (transition.rewards for transition in taken))
+
     def rollout(self, success: bool | None, error: RolloutError | None, seconds: float) -> Rollout:
         """What came of it, with how it ended."""
         trajectory = self.trajectory
@@ -227,7 +235,7 @@ class Episode:
             trajectory,
             tuple(self.requests),
             success,
-            {} if trajectory is None else signal_sums(t.rewards for t in trajectory),
+            self.outcome().signals,
             error,
             seconds,
             self.cut_off,

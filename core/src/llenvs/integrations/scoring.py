@@ -14,10 +14,12 @@ from typing import Any
 from llenvs.core.action import Action
 from llenvs.core.environment import Environment, StepResult
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, TaskIndexOutOfRange
+from llenvs.core.frozen_init import frozen_init
 from llenvs.core.loop import run_sync
 from llenvs.core.state import State
 from llenvs.evaluation.environment_threads import EnvironmentThreads
-from llenvs.evaluation.rollout import RolloutError, judge, signal_sums
+from llenvs.evaluation.outcome import Outcome
+from llenvs.evaluation.rollout import RolloutError
 from llenvs.evaluation.worker_threads import WorkerThreads
 from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
 from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
@@ -33,6 +35,7 @@ MISTAKES = (TaskMismatch, TaskIndexOutOfRange, InvalidOption, InvalidAction, Epi
 """Exceptions that are the caller's doing, and no failure of the environment."""
 
 
+@frozen_init
 @dataclass(frozen=True, slots=True)
 class ScoringResult:
     """What an environment says to a response.
@@ -62,22 +65,6 @@ class ScoringResult:
     def total(self) -> float | None:
         """`reward` by the name it has in a `SignalBundle`."""
         return self.reward
-
-
-class _Start:
-    """A first state, and the hash of its prompt once it is asked for."""
-
-    __slots__ = ("_digest", "state")
-
-    def __init__(self, state: State[Any]) -> None:
-        self.state = state
-        self._digest: str | None = None
-
-    @property
-    def digest(self) -> str:
-        if self._digest is None:
-            self._digest = prompt_sha256(self.state.observation)
-        return self._digest
 
 
 class Scorer(EnvironmentUser):
@@ -117,7 +104,8 @@ class Scorer(EnvironmentUser):
         self.seed = seed
         self._threads = EnvironmentThreads(self.env, max_concurrency)
         self._workers = WorkerThreads(max_concurrency, "llenvs-scorer")
-        self._starts: OrderedDict[int, _Start] = OrderedDict()
+        self._starts: OrderedDict[int, State[Any]] = OrderedDict()
+        self._digests: dict[int, str] = {}  # of the prompts of `_starts`, as far as they were asked for
         self._lock = Lock()
 
     @classmethod
@@ -276,17 +264,17 @@ class Scorer(EnvironmentUser):
         return self.score(identity.task_index, response, prompt_sha256=identity.prompt_sha256)
 
     def _actions(self, response: Response) -> list[Action]:
-        if isinstance(response, str | Action):
-            if self.env.spec.is_multi_turn:
-                raise InvalidOption(
-                    "response",
-                    response if isinstance(response, str) else response.text,
-                    f"{self.env.spec.id} has several turns, so one text is no episode",
-                    valid="the list of all actions of an episode; in a trainer use its agent hook "
-                    "(llenvs.integrations.trl, .verl, .openrlhf)",
-                )
-            response = [response]
-        return [Action(each) if isinstance(each, str) else each for each in response]
+        if not isinstance(response, (str, Action)):
+            return [Action(each) if isinstance(each, str) else each for each in response]
+        if self.env.spec.is_multi_turn:
+            raise InvalidOption(
+                "response",
+                response if isinstance(response, str) else response.text,
+                f"{self.env.spec.id} has several turns, so one text is no episode",
+                valid="the list of all actions of an episode; in a trainer use its agent hook "
+                "(llenvs.integrations.trl, .verl, .openrlhf)",
+            )
+        return [Action(response) if isinstance(response, str) else response]
 
     # -- for loops that step by themselves ----------------------------------------------------------------
 
@@ -296,35 +284,40 @@ class Scorer(EnvironmentUser):
         Raises:
             TaskMismatch: it has another.
         """
-        known = self._known(task_index)
-        if known is None:
+        state = self._starts.get(task_index)
+        if state is None:
             state, _ = self.env.reset(seed=self.seed, options={"task_index": task_index})
-            known = self._keep(task_index, state)
-        return self._checked(known, task_index, digest)
+            self._keep(task_index, state)
+        if digest is not None:
+            self._check(digest, task_index, state)
+        return state
 
     async def afirst_state(self, task_index: int, digest: str | None = None) -> State[Any]:
         """`first_state`, for callers with a loop."""
-        known = self._known(task_index)
-        if known is None:
-            known = self._keep(task_index, await self._threads.reset(task_index, self.seed))
-        return self._checked(known, task_index, digest)
+        state = self._starts.get(task_index)
+        if state is None:
+            state = await self._threads.reset(task_index, self.seed)
+            self._keep(task_index, state)
+        if digest is not None:
+            self._check(digest, task_index, state)
+        return state
 
-    def _known(self, task_index: int) -> _Start | None:
+    def _keep(self, task_index: int, state: State[Any]) -> None:
         with self._lock:
-            return self._starts.get(task_index)
-
-    def _keep(self, task_index: int, state: State[Any]) -> _Start:
-        known = _Start(state)
-        with self._lock:
-            self._starts[task_index] = known
+            self._starts[task_index] = state
             if len(self._starts) > _KEPT_STARTS:
-                self._starts.popitem(last=False)
-        return known
+                oldest, _ = self._starts.popitem(last=False)
+                self._digests.pop(oldest, None)
 
-    def _checked(self, known: _Start, task_index: int, digest: str | None) -> State[Any]:
-        if digest is not None and digest != known.digest:
+    def _check(self, digest: str, task_index: int, state: State[Any]) -> None:
+        known = self._digests.get(task_index)
+        if known is None:
+            known = prompt_sha256(state.observation)
+            with self._lock:
+                if task_index in self._starts:
+                    self._digests[task_index] = known
+        if digest != known:
             raise TaskMismatch(self.env.spec.id, task_index)
-        return known.state
 
     def _failed(self, error: Exception, task_index: int) -> ScoringResult:
         return ScoringResult(None, error=str(RolloutError.of(error)), metadata={"task_index": task_index})
@@ -341,30 +334,22 @@ class Scorer(EnvironmentUser):
             state: after the last of them.
             task_index: of the task.
         """
-        info = dict(state.metadata.info)
-        info.update(task_index=task_index, steps=len(results), done=state.metadata.is_terminal)
-        bundles = [result.rewards for result in results]
-        try:
-            correct = judge(self.env.spec, bundles)
-        except Exception as error:  # noqa: BLE001 - a reward that is no number: the scorer failed
-            return ScoringResult(None, error=str(RolloutError.of(error)), metadata=info)
-        feedback: list[str] = []
-        for bundle in bundles:
-            for signal in bundle.signals:
-                if signal.feedback:
-                    feedback.append(signal.feedback)
-                if signal.reward is None and signal.weight and "error" in signal.metadata:
-                    said = f"signal {signal.name!r} could not be computed: {signal.metadata['error']}"
-                    return ScoringResult(None, error=said, metadata=info)
-        steps = tuple([bundle.total for bundle in bundles])
+        metadata = state.metadata
+        info = {**metadata.info, "task_index": task_index, "steps": len(results), "done": metadata.is_terminal}
+        outcome = Outcome.of(self.env.spec, [result.rewards for result in results])
+        if outcome.failure is not None:  # a reward that is no number
+            return ScoringResult(None, error=str(RolloutError.of(outcome.failure)), metadata=info)
+        if outcome.missing is not None:
+            said = f"signal {outcome.missing.name!r} could not be computed: {outcome.missing.metadata['error']}"
+            return ScoringResult(None, error=said, metadata=info)
         resolved = results[-1].resolved_action if results else None
         return ScoringResult(
-            math.fsum(steps),
-            correct,
-            signal_sums(bundles),
+            math.fsum(outcome.step_rewards),
+            outcome.success,
+            outcome.signals,
             None if resolved is None else resolved.text,
-            tuple(feedback),
+            outcome.feedback,
             None,
             info,
-            steps,
+            outcome.step_rewards,
         )

@@ -27,28 +27,42 @@ class Cleaner(NamedTuple):
     function: Callable[[str], str]
 
 
+class _Marks(NamedTuple):
+    """A pattern for marks in angle or square brackets; most texts have no square ones: that searches faster."""
+
+    angle: re.Pattern[str]
+    either: re.Pattern[str]
+
+    def for_text(self, text: str) -> re.Pattern[str]:
+        """What finds the marks in `text`."""
+        return self.either if "[" in text else self.angle
+
+
 # Control tokens of common chat formats. The first alternative covers ChatML, Llama 3, Phi, gpt-oss
 # (<|im_end|>) and DeepSeek's full-width bars (<｜end▁of▁sentence｜>); the rest name tokens one by one.
-_SPECIAL_TOKEN = re.compile(
-    r"<(?:[|｜][^\s|｜<>]{1,64}[|｜]>|/?s>|(?:bos|eos|pad|unk|mask|sep|cls)>|(?:start|end)_of_turn>|</?SYS>>)"
-    r"|\[(?:/?INST|BOS|EOS|PAD)\]"
-)
+_ANGLE = r"<(?:[|｜][^\s|｜<>]{1,64}[|｜]>|/?s>|(?:bos|eos|pad|unk|mask|sep|cls)>|(?:start|end)_of_turn>|</?SYS>>)"
+_SQUARE = r"\[(?:/?INST|BOS|EOS|PAD)\]"
+_SPECIAL_TOKEN = _Marks(re.compile(_ANGLE), re.compile(f"{_ANGLE}|{_SQUARE}"))
 
 
 def _special_tokens(text: str) -> str:
-    return _SPECIAL_TOKEN.sub("", text)
+    return _SPECIAL_TOKEN.for_text(text).sub("", text)
 
 
-def _hide_blocks(tag: re.Pattern[str], text: str) -> str:
-    """`text` without the blocks `tag` marks (groups: the slash, the name).
+def _hide_blocks(marks: _Marks, text: str) -> str:
+    """`text` without the blocks that `marks` mark (groups: the slash, the name).
 
     An unclosed opening tag hides all that follows it. A closing tag without an opening one hides all that
     precedes it: many chat templates put the opening tag into the prompt.
     """
+    tag = marks.for_text(text)
+    first = tag.search(text)
+    if first is None:
+        return text
     kept: list[str] = []
     position = 0
     opened: str | None = None
-    for match in tag.finditer(text):
+    for match in tag.finditer(text, first.start()):
         closing, name = bool(match[1]), match[2].lower()
         if opened is None:
             if closing:
@@ -67,10 +81,17 @@ def _hide_blocks(tag: re.Pattern[str], text: str) -> str:
 
 # Names hidden by the cleaners, in lower case. Magistral writes [THINK] with square brackets.
 HIDDEN_TAGS = {"thinking": ("think", "thinking", "thought"), "reasoning": ("reasoning",)}
-_HIDDEN = {
-    cleaner: re.compile(rf"[<\[](/?)({'|'.join(tags)})[>\]]", re.IGNORECASE)
-    for cleaner, tags in HIDDEN_TAGS.items()
-}
+
+
+def _tags(names: tuple[str, ...]) -> _Marks:
+    """What finds the opening and closing tags of these names."""
+    inside = f"(/?)({'|'.join(names)})"
+    return _Marks(
+        re.compile(f"<{inside}[>\\]]", re.IGNORECASE), re.compile(f"[<\\[]{inside}[>\\]]", re.IGNORECASE)
+    )
+
+
+_HIDDEN = {cleaner: _tags(names) for cleaner, names in HIDDEN_TAGS.items()}
 
 
 def _thinking(text: str) -> str:
