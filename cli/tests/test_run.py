@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from llenvs.core import registry
 from llenvs.inference import backends
 from llenvs_cli.main import app
 
@@ -270,6 +271,26 @@ def test_a_backend_that_is_not_installed_comes_with_its_command(monkeypatch, tmp
     assert done.exit_code == 2
     assert done.stderr.endswith("backend 'abacus' is not installed; run: pip install \"llenvs[abacus]\"\n")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("toys_in_process")
+def test_an_adapter_that_is_not_installed_comes_with_both_ways_to_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(registry.CATALOGUE, "mars", "mars-rover")
+    done = CliRunner().invoke(app, ["run", "-e", "mars/dust", "--backend", "scripted", "--set", "model.script=dust"])
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "Error: command line: environments[0].name: adapter 'mars' is not installed; "
+        'run: pip install "llenvs[mars-rover]"; or keep it in a Python of its own: isolation: auto\n'
+    )
+
+
+def test_a_folder_with_a_run_of_other_environments_says_which(quick):
+    run = ("run", "--backend", "scripted", "--set", "model.script=dust", "--limit", "1", "--output-dir", "kept")
+    assert quick(*run, "-e", "toy/sums").returncode == 0
+    refused = quick(*run, "-e", "toy/sums", "-e", "toy/lock")
+    assert refused.returncode == 2
+    assert 'environments is ["toy/sums"] there and ["toy/sums", "toy/lock"] here' in refused.stderr
 
 
 def test_a_run_of_errors_alone_has_no_score_and_fails(llenvs, tmp_path):

@@ -248,7 +248,9 @@ def _environment_error(
     options = entry.environment_options
     match error:
         case UnknownAdapter() | AdapterNotInstalled():
-            return config.error((*key, "name" if entry.adapter is None else "adapter"), str(error))
+            apart = isinstance(error, AdapterNotInstalled) and entry.container is None
+            text = f"{error}; or keep it in a Python of its own: isolation: auto" if apart else str(error)
+            return config.error((*key, "name" if entry.adapter is None else "adapter"), text)
         case UnknownEnvironment() if _place_of(error.name, options, as_key=False) is None:
             return config.error((*key, "name"), str(error))
         case UnknownOption() if error.name in options:

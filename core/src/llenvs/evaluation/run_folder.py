@@ -263,7 +263,12 @@ def _drop_half_line(path: Path) -> None:
 
 def first_difference(there: Any, here: Any) -> tuple[str, Any, Any] | None:
     """The first field in which two resolved configurations differ in what is run: (dotted field, there, here)."""
-    return _difference(_what_matters(there), _what_matters(json.loads(json.dumps(here))), "")
+    there, here = _what_matters(there), _what_matters(json.loads(json.dumps(here)))
+    # other environments altogether: which, not how the first of them differ
+    labels = [[each.get("label") for each in config["environments"]] for config in (there, here)]
+    if labels[0] != labels[1]:
+        return "environments", labels[0], labels[1]
+    return _difference(there, here, "")
 
 
 def _what_matters(config: Mapping[str, Any]) -> dict[str, Any]:
