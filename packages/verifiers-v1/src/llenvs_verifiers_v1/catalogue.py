@@ -11,6 +11,7 @@ from pathlib import Path
 _LARGEST = 1 << 20  # bytes of source that are looked at
 _EXPORTS = re.compile(r"^__all__\s*=", re.MULTILINE)
 _USES = re.compile(r"verifiers\.v1")
+_OWN = __name__.partition(".")[0]
 
 
 def module_name(name: str) -> str:
@@ -31,7 +32,7 @@ def installed_tasksets() -> list[str]:
     for folder in map(Path, dict.fromkeys(sys.path)):
         if not {"site-packages", "dist-packages", "lib-dynload"} & set(folder.parts) and not _is_library(folder):
             found.update(_in_folder(folder))
-    return sorted(found)
+    return sorted(found - {_OWN})  # it exports something and uses v1, too
 
 
 def _in_folder(folder: Path) -> list[str]:
