@@ -277,7 +277,7 @@ def test_a_backend_that_is_not_installed_comes_with_its_command(monkeypatch, tmp
 def test_an_adapter_that_is_not_installed_comes_with_both_ways_to_it(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(registry.CATALOGUE, "mars", "mars-rover")
-    done = CliRunner().invoke(app, ["run", "-e", "mars/dust", "--backend", "scripted", "--set", "model.script=dust"])
+    done = CliRunner().invoke(app, ["run", "-e", "mars/dust", "--backend", "scripted", "--set", "model.script=hm"])
     assert done.exit_code == 2
     assert done.stderr == (
         "Error: command line: environments[0].name: adapter 'mars' is not installed; "
@@ -286,7 +286,7 @@ def test_an_adapter_that_is_not_installed_comes_with_both_ways_to_it(monkeypatch
 
 
 def test_a_folder_with_a_run_of_other_environments_says_which(quick):
-    run = ("run", "--backend", "scripted", "--set", "model.script=dust", "--limit", "1", "--output-dir", "kept")
+    run = ("run", "--backend", "scripted", "--set", "model.script=hm", "--limit", "1", "--output-dir", "kept")
     assert quick(*run, "-e", "toy/sums").returncode == 0
     refused = quick(*run, "-e", "toy/sums", "-e", "toy/lock")
     assert refused.returncode == 2
