@@ -1,8 +1,8 @@
 """What training needs of us, beside the upstream's own loop in the same run.
 
-- Scoring of leg_counting: the upstream makes an item and scores an answer, as a user of reasoning-gym would;
-  `Scorer` does the same through the environment, one by one, in a batch, and with several responses to a prompt.
-  Target: at least half the upstream's rate.
+- Scoring of leg_counting: the upstream makes an item, finds the answer in the response (its own `extract_answer`)
+  and scores it; `Scorer` does the same through the environment, one by one, in a batch, and with several responses
+  to a prompt. Target: at least half the upstream's rate.
 - 100,000 prompts: the upstream makes its items; `DatasetProvider` gives prompts, rows, and writes a Parquet file.
   Target: prompts in at most 1.5 times the upstream's time, under 1 GB.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import reasoning_gym
 from measure import timed
+from reasoning_gym.utils import extract_answer
 
 import llenvs
 from llenvs import DatasetProvider, Scorer
@@ -71,20 +72,20 @@ def scoring(count: int, rounds: int) -> None:
     """Scores of ours beside the upstream's."""
     upstream = reasoning_gym.create_dataset("leg_counting", size=count, seed=42)
     env = llenvs.make("reasoning_gym/leg_counting", size=count, seed=42)
-    response = "<answer>7</answer>"
+    responses = [f"There are {index} animals. <answer>{index % 300}</answer>" for index in range(count)]
 
     def items() -> None:
         for index in range(count):
-            upstream.score_answer("7", upstream[index])
+            upstream.score_answer(extract_answer(responses[index]), upstream[index])
 
     def one_by_one(group: int) -> None:
         scorer = Scorer(env)
         for index in range(count):
-            scorer.score(index // group, response)
+            scorer.score(index // group, responses[index])
 
     ways = {
         "score": lambda: one_by_one(1),
-        "score_batch": lambda: Scorer(env).score_batch(range(count), [response] * count),
+        "score_batch": lambda: Scorer(env).score_batch(range(count), responses),
         "score, 8 responses to a prompt": lambda: one_by_one(8),
     }
     print(f"{count:,} responses to leg_counting, {rounds} rounds")
