@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import nox
@@ -165,7 +166,7 @@ def training(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def wheels(session: nox.Session) -> None:
-    """Packages: every wheel, installed from a folder into an empty environment, runs the quickstart."""
+    """Packages: all wheels are made, and those installed from a folder run the quickstart or list themselves."""
     wheelhouse = Path(session.create_tmp()) / "wheels"
     shutil.rmtree(wheelhouse, ignore_errors=True)
     session.run(
@@ -190,6 +191,16 @@ def wheels(session: nox.Session) -> None:
             "llenvs", "run", str(ROOT / "examples/quickstart.yaml"), "--limit", "2", "--output-dir", str(results)
         )
         session.run("python", "-c", "import llenvs; print(llenvs.__version__, llenvs.__file__)")
+    # those outside of the workspace exclude the others: each into an environment of its own
+    for path in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]["exclude"]:
+        session.run("uv", "build", "--wheel", "--out-dir", str(wheelhouse), path, external=True, silent=True)
+        name = Path(path).name
+        fresh = ["--isolated", "--no-project", "--python", PYTHON, "--find-links", str(wheelhouse)]
+        parts = ["--with", "llenvs", "--with", f"llenvs-{name}"]
+        ours = ("llenvs", "llenvs-core", "llenvs-cli", f"llenvs-{name}")
+        parts += [f"--refresh-package={part}" for part in ours]  # these versions again, but not these wheels
+        listed = ["llenvs", "list", name.replace("-", "_")]  # fails where it is not installed
+        session.run("uv", "run", *fresh, *parts, *listed, external=True, silent=True)
 
 
 @nox.session(python=PYTHON)
