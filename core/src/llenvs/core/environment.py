@@ -9,10 +9,10 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from llenvs.core.action import Action
+from llenvs.core.closing import Closing
 from llenvs.core.encoding import record
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, TaskIndexOutOfRange, UnknownOption
 from llenvs.core.frozen_init import frozen_init
@@ -152,7 +152,7 @@ class EnvironmentOrigin:
     container: Any = None
 
 
-class Environment(ABC, Generic[HiddenT]):
+class Environment(Closing, ABC, Generic[HiddenT]):
     """A stateless environment: `step` depends on its arguments alone.
 
     Whoever writes one gives `spec`, `num_tasks`, `_start`, `_advance` and `_signals`; the rest is here, so that
@@ -364,14 +364,6 @@ class Environment(ABC, Generic[HiddenT]):
                 f"{self.spec.id}: the episode is over after {state.metadata.step} step(s); "
                 "call reset() or step an earlier state"
             )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.spec.id}, {self.num_tasks} tasks>"

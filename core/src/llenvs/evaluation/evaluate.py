@@ -88,29 +88,7 @@ def run_evaluation(
         EvaluationInterrupted: Ctrl-C; what is done is kept.
         LLEnvsError: an argument is wrong.
     """
-    evaluation = _Evaluation(
-        environment,
-        backend,
-        num_tasks=num_tasks,
-        task_indices=task_indices,
-        repeats=repeats,
-        sampling_params=sampling_params,
-        system_prompt=system_prompt,
-        prompt=prompt,
-        batch_size=batch_size,
-        max_steps=max_steps,
-        seed=seed,
-        output_dir=output_dir,
-        resume=resume,
-        log=log,
-        save_states=save_states,
-        retry_errors=retry_errors,
-        max_errors=max_errors,
-        trajectory_timeout=trajectory_timeout,
-        on_trajectory=on_trajectory,
-        step_callback=step_callback,
-    )
-    return run_interruptibly(evaluation)
+    return run_interruptibly(_Evaluation(**locals()))
 
 
 async def arun_evaluation(
@@ -137,29 +115,7 @@ async def arun_evaluation(
     step_callback: StepCallback | None = None,
 ) -> EvaluationResult:
     """`run_evaluation` for async code. Cancelled, it keeps what is done and lets the cancellation through."""
-    evaluation = _Evaluation(
-        environment,
-        backend,
-        num_tasks=num_tasks,
-        task_indices=task_indices,
-        repeats=repeats,
-        sampling_params=sampling_params,
-        system_prompt=system_prompt,
-        prompt=prompt,
-        batch_size=batch_size,
-        max_steps=max_steps,
-        seed=seed,
-        output_dir=output_dir,
-        resume=resume,
-        log=log,
-        save_states=save_states,
-        retry_errors=retry_errors,
-        max_errors=max_errors,
-        trajectory_timeout=trajectory_timeout,
-        on_trajectory=on_trajectory,
-        step_callback=step_callback,
-    )
-    return await evaluation.execute()
+    return await _Evaluation(**locals()).execute()
 
 
 @dataclass

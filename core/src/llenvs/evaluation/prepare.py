@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from llenvs.core.closing import Closing
 from llenvs.core.environment import Environment
 from llenvs.core.errors import (
     AdapterNotInstalled,
@@ -62,7 +62,7 @@ class PreparedEnvironment:
 
 
 @dataclass(frozen=True)
-class PreparedRun:
+class PreparedRun(Closing):
     """A run that is ready. `close` frees the environments and the backend; it is a context manager.
 
     Attributes:
@@ -94,14 +94,6 @@ class PreparedRun:
             each.environment.close()
         if self.backend is not None:
             self.backend.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def prepare_run(

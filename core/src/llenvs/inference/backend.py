@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from llenvs.core.closing import Closing
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
 from llenvs.core.message import ChatMessage
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from llenvs.inference.cache import GenerationCache
 
 
-class Backend(ABC):
+class Backend(Closing, ABC):
     """A way to a model.
 
     Whoever writes one gives `name`, `capabilities` and `_generate`. Instances may be used from several loops
@@ -180,14 +181,6 @@ class Backend(ABC):
     def close(self) -> None:
         """`aclose` for code without a loop."""
         run_sync(self.aclose())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def __aenter__(self) -> Self:
         return self

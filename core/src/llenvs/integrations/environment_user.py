@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from llenvs.core.closing import Closing
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.options import parse_options
@@ -13,7 +13,7 @@ from llenvs.core.registry import make
 from llenvs.evaluation.config import EnvironmentConfig
 
 
-class EnvironmentUser:
+class EnvironmentUser(Closing):
     """Holds `env`; a context manager.
 
     Args:
@@ -38,14 +38,6 @@ class EnvironmentUser:
         """Close the environment if it was made for this object."""
         if self._owned:
             self.env.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def configured_environment(config: Any) -> tuple[Environment[Any], EnvironmentConfig]:

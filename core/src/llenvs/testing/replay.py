@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from llenvs.core.closing import Closing
 
 
 @dataclass
@@ -51,7 +52,7 @@ class Received:
     at: float
 
 
-class ReplayServer:
+class ReplayServer(Closing):
     """Listens on a free port of 127.0.0.1 until it is closed.
 
     Attributes:
@@ -80,14 +81,6 @@ class ReplayServer:
         """Stop listening."""
         self._http.shutdown()
         self._http.server_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _reply(self, request: Received) -> Reply:
         with self._lock:

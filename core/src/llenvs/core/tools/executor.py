@@ -6,9 +6,9 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from llenvs.core.closing import Closing
 from llenvs.core.errors import InvalidOption, listed, nearest
 from llenvs.core.tools.arguments import ArgumentChecker
 from llenvs.core.tools.call import ToolCall, ToolResult, ToolStatus
@@ -35,7 +35,7 @@ class Execution:
     ended_by: str | None = None
 
 
-class ToolExecutor(ABC):
+class ToolExecutor(Closing, ABC):
     """Runs tool calls.
 
     A tool that raises, an unknown tool, arguments that do not fit: each becomes a result that a model can read. An
@@ -71,17 +71,6 @@ class ToolExecutor(ABC):
     async def aexecute(self, calls: Sequence[ToolCall], hidden: Any = None) -> Execution:
         """`execute` for async code; in a worker thread unless an executor is async itself."""
         return await asyncio.to_thread(self.execute, calls, hidden)
-
-    def close(self) -> None:
-        """Free what the executor holds; twice is fine."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # -- for the executors --------------------------------------------------------------------------------
 
