@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import nox
@@ -192,7 +191,7 @@ def wheels(session: nox.Session) -> None:
         )
         session.run("python", "-c", "import llenvs; print(llenvs.__version__, llenvs.__file__)")
     # those outside of the workspace exclude the others: each into an environment of its own
-    for path in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]["exclude"]:
+    for path in nox.project.load_toml("pyproject.toml")["tool"]["uv"]["workspace"]["exclude"]:
         session.run("uv", "build", "--wheel", "--out-dir", str(wheelhouse), path, external=True, silent=True)
         name = Path(path).name
         fresh = ["--isolated", "--no-project", "--python", PYTHON, "--find-links", str(wheelhouse)]
