@@ -206,6 +206,12 @@ def test_tools_end_a_response(locked: Any) -> None:
     assert env.step(state, Action.from_tool_call("dial", {"number": 3})).rewards["open"].reward == 1.0
 
 
+def test_a_tool_that_is_called_like_a_control_but_is_none_is_the_bases_to_refuse(locked: Any) -> None:
+    env = SegmentedEnvironment(locked(), SentenceSegmenter())
+    result = env.step(began(env), Action("Hm.", (ToolCall("segmentation.other", {}, "x"),)))
+    assert [r.status for r in result.next_state.observation.tool_results] == ["unknown_tool"]
+
+
 def test_a_base_that_records_its_chat(locked: Any) -> None:
     env = SegmentedEnvironment(locked(record_chat=True), SentenceSegmenter())
     replay = env.replay(began(env), Action("I dial.", (ToolCall("dial", {"number": 2}, "x"),)))
@@ -273,6 +279,32 @@ def test_what_is_refused(addition: Any, locked: Any) -> None:
         assert caught.value.field == field
     with pytest.raises(InvalidOption, match="max_segments"):
         SegmentedEnvironment(base, SentenceSegmenter(), max_segments=0)
+    for wrong in (None, b"a", "a", ["a"], 3):
+        for use in (env.begin, env.response, env.base_state, env.ground_truth, env.base_trajectory):
+            with pytest.raises(InvalidAction):
+                use(wrong)  # type: ignore[arg-type]
+        with pytest.raises(InvalidAction):
+            env.replay(wrong, "a")  # type: ignore[arg-type]
+        if wrong != "a":
+            for made in (final_segment, user_feedback):
+                with pytest.raises(InvalidAction):
+                    made(wrong)  # type: ignore[arg-type]
+            with pytest.raises(InvalidOption, match="text: must be a str"):
+                env.segments(began(env), wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidAction, match="ToolCalls"):
+        final_segment("a", "bc")  # type: ignore[arg-type]
+    with pytest.raises(InvalidAction, match="not empty"):
+        user_feedback("")
+    for arguments in ({}, {"text": ""}, {"text": 3}):
+        with pytest.raises(InvalidAction, match="feedback of a user must be a text"):
+            env.step(began(env), Action("a", (ToolCall("segmentation.feedback", arguments),)))
+    with pytest.raises(InvalidAction, match="segmented already"):
+        env.begin(began(env))
+    with pytest.raises(InvalidAction, match="none of a SegmentedEnvironment"):
+        env.base_trajectory(Trajectory(began(base)))
+    for functions, problem in [(3, "must be a list"), (["format", "format"], "'format' occurs twice")]:
+        with pytest.raises(InvalidOption, match=f"^reward_functions: .*{problem}"):
+            SegmentedEnvironment(base, SentenceSegmenter(), reward_functions=functions)  # type: ignore[arg-type]
     env.close()
     assert base.closed == 1
 

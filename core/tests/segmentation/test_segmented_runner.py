@@ -21,7 +21,7 @@ from llenvs.core import (
     Trajectory,
     Usage,
 )
-from llenvs.core.errors import InvalidOption, ReplayDiverged, TaskIndexOutOfRange
+from llenvs.core.errors import InvalidAction, InvalidOption, ReplayDiverged, TaskIndexOutOfRange
 from llenvs.evaluation import (
     Branch,
     Feedback,
@@ -30,6 +30,7 @@ from llenvs.evaluation import (
     GoOn,
     SegmentedRollout,
     SegmentedTrajectoryRunner,
+    SegmentProposer,
     SegmentStep,
     Stop,
     TrajectoryRunner,
@@ -580,10 +581,36 @@ def test_what_is_refused(env: SegmentedEnvironment, reciter: Any, options: dict[
     assert caught.value.field == field
     with pytest.raises(InvalidOption, match="use SegmentedTrajectoryRunner"):
         TrajectoryRunner(env, reciter(TEXT))
-    with pytest.raises(InvalidOption):
-        Branch(0)
-    with pytest.raises(InvalidOption):
-        ForceNext("")
+    for make in (
+        lambda: Branch(0),
+        lambda: ForceNext(""),
+        lambda: ForceNext("a", "no"),  # type: ignore[arg-type]
+        lambda: Feedback(""),
+        lambda: Feedback(b"a"),  # type: ignore[arg-type]
+        lambda: Stop("no"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidOption):
+            make()
+
+
+@pytest.mark.parametrize("wrong", [b"a", 3, ["a"], "a"])
+def test_what_is_no_beginning(env: SegmentedEnvironment, reciter: Any, wrong: Any) -> None:
+    runner = SegmentedTrajectoryRunner(env, reciter(TEXT))
+    with pytest.raises(InvalidOption, match="start: must be a trajectory of the segmented environment"):
+        runner.run_trajectory(0, start=wrong)
+    if wrong != "a":
+        with pytest.raises((InvalidOption, InvalidAction), match=r"is no beginning|must be a pair"):
+            runner.run_trajectory(0, prefix=wrong)
+    base = Trajectory(env.base_env.reset(options={"task_index": 0})[0])
+    with pytest.raises(InvalidOption, match="one of the base environment is a prefix"):
+        runner.run_trajectory(0, start=base)
+
+
+def test_who_proposes_segments_needs_an_environment_of_them(env: SegmentedEnvironment, reciter: Any) -> None:
+    with pytest.raises(InvalidOption, match="environment: must be a SegmentedEnvironment"):
+        SegmentProposer(env.base_env, reciter(TEXT))  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="backend: must be a Backend"):
+        SegmentProposer(env, 3)  # type: ignore[arg-type]
 
 
 # -- tokens and text --------------------------------------------------------------------------------------

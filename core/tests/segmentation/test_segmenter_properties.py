@@ -52,7 +52,8 @@ PIECES = st.sampled_from(
         "Step", "Step 1", "Step 12:", "1.", "2)", "(3)", ".", "..", "...", "…", "!", "?", "?!", ",", ";",
         ":", '"', "'", "”", ")", "]", "(", "*", "**", "#", "-", "<answer>", "</answer>", "<", "=", "$", "$$",
         "\\", "\\(", "\\)", "\\[", "\\]", "`", "``", "```", "```py", "~~~", "~", "\\begin{align}",
-        "\\end{align}", "{", "}", "。", "！", "」", "数学", "Привет", "é", "😀", " ", " ", " ", "  ", "\n", "\n",
+        "\\end{align}", "\\boxed{", "\\frac{1. A}{",
+        "{", "}", "。", "！", "」", "数学", "Привет", "é", "😀", " ", " ", " ", "  ", "\n", "\n",
         "\n\n", "\r\n", "\r", "\t", "\u2028", "\xa0", "\x00",
     ]
 )  # fmt: skip
@@ -82,6 +83,9 @@ def test_the_same_text_gives_the_same_segments(segmenter: Segmenter, text: str) 
 @given(text=LIKELY, data=st.data())
 @example(text="It costs $5. Then $x. Y$ holds. ", data=None)
 @example(text="Well. . . Then. The end. ", data=None)
+@example(text="```py. Not a fence` Yet. This", data=None)  # a back tick in its first line makes it none
+@example(text="Say by J. R. Smith. By J. Rx. Yes", data=None)
+@example(text="So \\boxed{a. B} {c. D}. \\f{1. A}{2. B} Yes. No", data=None)
 @settings(max_examples=400, deadline=None)
 def test_settled_boundaries_stay_and_nothing_comes_before_them(
     segmenter: Segmenter, text: str, data: st.DataObject | None
@@ -99,10 +103,42 @@ def test_settled_boundaries_stay_and_nothing_comes_before_them(
 @pytest.mark.parametrize("segmenter", STREAMING, ids=repr)
 @pytest.mark.parametrize(
     "piece",
-    ["$a ", "` a ", "\\( a ", "\\begin{a} ", ".", "。", ". ", " ", "\n", "```\n", "~~~a\n", "#", "Step ", "1. "],
+    [
+        "$a ",
+        "$$",
+        "` a ",
+        "\\( a ",
+        "\\begin{a} ",
+        "\\a{",
+        "\\a{}",
+        ".",
+        "。",
+        ". ",
+        "a.a.",
+        " ",
+        "\n",
+        "\r\n",
+        " \n",
+        "```",
+        "```\n",
+        "~~~a\n",
+        "(",
+        "#",
+        "Step ",
+        "1. ",
+        "1234567890",
+    ],
 )
-def test_what_a_broken_model_repeats(segmenter: Segmenter, piece: str) -> None:
-    text = piece * (20_000 // len(piece)) + "x"
+@pytest.mark.parametrize("end", ["x", ""])
+def test_what_a_broken_model_repeats(segmenter: Segmenter, piece: str, end: str) -> None:
+    text = piece * (20_000 // len(piece)) + end
     assert "".join(segmenter.split(text)) == text
     last = max(segmenter.boundaries(text, complete=False), default=0)
     assert [b for b in segmenter.boundaries(text) if b <= last] == segmenter.boundaries(text, complete=False)
+
+
+@pytest.mark.parametrize("segmenter", STREAMING, ids=repr)
+def test_white_space_without_end_is_read_once(segmenter: Segmenter) -> None:
+    # half a second; looked at from each of its characters on it takes minutes
+    text = "It ends." + "\r\n \n" * 80_000
+    assert segmenter.split(text) == (text,)

@@ -18,6 +18,7 @@ from llenvs.core import (
     TokenSegmenter,
 )
 from llenvs.core.errors import InvalidOption
+from llenvs.core.segmentation import Segmenter
 
 
 def test_lines() -> None:
@@ -96,6 +97,40 @@ def test_tokens_that_spell_a_character_together_stay_together() -> None:
     assert TokenSegmenter(Bytes(), size=1).split("é€") == ("é", "€")
 
 
+class Pieces:
+    """A tokenizer that writes no space before the first token, as those of SentencePiece do."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        self.pieces = re.findall(r" ?[^ ]+| ", text)
+        return list(range(len(self.pieces)))
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self.pieces[i] for i in ids).removeprefix(" ")
+
+
+def test_tokens_that_are_written_otherwise_at_the_beginning() -> None:
+    assert TokenSegmenter(Pieces(), size=2).split("a bc  d   e f") == ("a bc", "  d", "  ", " e f")
+
+
+class CountingBytes(Bytes):
+    """How many tokens are decoded in all."""
+
+    decoded = 0
+
+    def decode(self, ids: list[int]) -> str:
+        self.decoded += len(ids)
+        return super().decode(ids)
+
+
+def test_no_token_is_decoded_again_for_each_later_segment() -> None:
+    tokenizer, text = CountingBytes(), "aé😀" * 200
+    assert TokenSegmenter(tokenizer, size=1).split(text) == tuple(text)
+    assert tokenizer.decoded <= 2 * len(text.encode())  # what is inside of a character is tried again
+
+
 def test_tokens_of_tokenizers_and_transformers() -> None:
     tokenizers = pytest.importorskip("tokenizers")
     model = tokenizers.models.BPE({c: i for i, c in enumerate("abcdef ")}, [])
@@ -143,12 +178,41 @@ def test_a_composite_waits_for_the_slowest() -> None:
         (lambda: CompositeSegmenter(SentenceSegmenter), "write SentenceSegmenter()"),  # type: ignore[arg-type]
         (lambda: CompositeSegmenter(LineSegmenter(), boundary="none"), "valid: any, all, first"),  # type: ignore
         (lambda: NumberedStepSegmenter([""]), "must be words"),
+        (lambda: NumberedStepSegmenter(3), "must be words"),  # type: ignore[arg-type]
+        (lambda: SentenceSegmenter(abbreviations=[3]), "must be words"),  # type: ignore[list-item]
+        (lambda: SentenceSegmenter(abbreviations=3), "must be words"),  # type: ignore[arg-type]
+        (lambda: SentenceSegmenter(split_lines="no"), "must be True or False"),  # type: ignore[arg-type]
+        (lambda: CustomSegmenter(lambda t: None).split("a b"), "must give a list"),  # type: ignore
+        (lambda: CustomSegmenter(str).split("a b"), "must give a list"),
+        (lambda: TokenSegmenter(lambda t: None).split("a b"), "gives a list of the texts"),
+        (lambda: TokenSegmenter(lambda t: [1, 2]).split("a b"), "gives a list of the texts"),
     ],
 )
 def test_what_is_refused(make: Any, said: str) -> None:
     with pytest.raises(InvalidOption) as caught:
         make()
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "segmenter",
+    [
+        SentenceSegmenter(),
+        LineSegmenter(),
+        ParagraphSegmenter(),
+        NumberedStepSegmenter(),
+        CustomSegmenter("a"),
+        CustomSegmenter(lambda text: [text]),
+        TokenSegmenter(lambda text: [text]),
+        CompositeSegmenter(LineSegmenter()),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("wrong", [b"a. B", None, ["a"], 3])
+def test_only_texts_are_divided(segmenter: Segmenter, wrong: Any) -> None:
+    for use in (segmenter.split, segmenter.boundaries):
+        with pytest.raises(InvalidOption, match="text: must be a str"):
+            use(wrong)
 
 
 def test_an_environment_refuses_what_is_no_segmenter(addition: Any) -> None:

@@ -76,14 +76,26 @@ class GoOn:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """End the model's message here, say `text` as the user, and let the model go on in a new message."""
+    """End the model's message here, say `text` as the user, and let the model go on in a new message.
+
+    Raises:
+        InvalidOption: `text` is no text, or empty.
+    """
 
     text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text:
+            raise InvalidOption("text", self.text, "must be a text, and not empty")
 
 
 @dataclass(frozen=True, slots=True)
 class ForceNext:
-    """Put `text` in the model's mouth as the next segment; it goes on from there, or, with `end`, has ended."""
+    """Put `text` in the model's mouth as the next segment; it goes on from there, or, with `end`, has ended.
+
+    Raises:
+        InvalidOption: `text` is no text, or empty without `end`; `end` is no truth value.
+    """
 
     text: str
     end: bool = False
@@ -93,6 +105,7 @@ class ForceNext:
             raise InvalidOption(
                 "text", self.text, "must be a text, and not empty unless the response ends with it"
             )
+        _check_truth("end", self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +115,16 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the rollout. With `submit` the base environment is given the response as it stands, else nothing."""
+    """End the rollout. With `submit` the base environment is given the response as it stands, else nothing.
+
+    Raises:
+        InvalidOption: `submit` is no truth value.
+    """
 
     submit: bool = False
+
+    def __post_init__(self) -> None:
+        _check_truth("submit", self.submit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,9 @@ class Branch:
 
     The further ones are in ``rollout.branches``; the trajectory of each begins with the steps up to here. Every
     one of them asks the callback too.
+
+    Raises:
+        InvalidOption: `count` is no integer >= 1.
     """
 
     count: int = 2
@@ -120,6 +143,11 @@ class Branch:
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
             raise InvalidOption("count", self.count, "must be a positive integer")
+
+
+def _check_truth(field: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidOption(field, value, "must be True or False")
 
 
 Decision = GoOn | Feedback | ForceNext | Finish | Stop | Branch

@@ -15,6 +15,7 @@ from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Usage
 from llenvs.core.loop import PerLoop
 from llenvs.core.segmentation.environment import SegmentedEnvironment, Step
+from llenvs.core.segmentation.response import is_segmented
 from llenvs.core.segmentation.segmenter import Segmenter
 from llenvs.core.segmentation.sentence import SentenceSegmenter
 from llenvs.core.state import State
@@ -161,7 +162,13 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
         if prefix is not None:
             if start is not None:
                 raise InvalidOption("prefix", prefix, "cannot be given together with start")
+            if not isinstance(prefix, str | Trajectory | Iterable) or isinstance(prefix, bytes):
+                valid = "a text, a Trajectory, or pairs of states and actions"
+                raise InvalidOption("prefix", prefix, "is no beginning of a rollout", valid=valid)
             start, given = await self._replayed(attempt, prefix)
+        elif start is not None and not (isinstance(start, Trajectory) and is_segmented(start.initial_state)):
+            problem = "must be a trajectory of the segmented environment; one of the base environment is a prefix"
+            raise InvalidOption("start", start, problem)
         return await runner._rolled_out(attempt, start, given=given)
 
     async def _replayed(self, attempt: Attempt, prefix: Prefix) -> tuple[Trajectory, str]:
@@ -264,7 +271,7 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
 def _first_state(steps: Trajectory | list[Any]) -> State[Any] | None:
     if isinstance(steps, Trajectory):
         return steps.initial_state
-    if not steps:
-        return None
-    first = steps[0].state if isinstance(steps[0], Transition) else steps[0][0]
-    return first if isinstance(first, State) else None
+    match steps[:1]:
+        case [Transition(state=State() as first)] | [(State() as first, _)]:
+            return first
+    return None  # not known; what is no step at all, the replay says

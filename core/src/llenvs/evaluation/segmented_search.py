@@ -38,6 +38,9 @@ class SegmentProposer:
         prompt: see `TrajectoryRunner`.
         chunk_tokens: tokens to ask for at a time. What a sample writes beyond its first segment is thrown away.
         seed: of the samples; each state has its own.
+
+    Raises:
+        InvalidOption: naming the argument.
     """
 
     def __init__(
@@ -52,6 +55,10 @@ class SegmentProposer:
         chunk_tokens: int = 48,
         seed: int = 0,
     ) -> None:
+        if not isinstance(environment, SegmentedEnvironment):
+            raise InvalidOption("environment", environment, "must be a SegmentedEnvironment")
+        if not isinstance(backend, Backend):
+            raise InvalidOption("backend", backend, "must be a Backend; make one with make_backend(name, ...)")
         for name, value in {"count": count, "chunk_tokens": chunk_tokens}.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidOption(name, value, "must be a positive integer")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from llenvs.core.action import Action
+from llenvs.core.errors import InvalidAction
 from llenvs.core.tools import ToolCall
 
 RESERVED = "segmentation."
@@ -19,14 +20,34 @@ FEEDBACK = "segmentation.feedback"
 
 
 def final_segment(text: str = "", tool_calls: Iterable[ToolCall] = ()) -> Action:
-    """The last segment of a response: `text` and the `tool_calls` with which the response ends, if any."""
+    """The last segment of a response: `text` and the `tool_calls` with which the response ends, if any.
+
+    Raises:
+        InvalidAction: they are none.
+    """
+    if not isinstance(text, str):
+        raise InvalidAction(f"the text of a segment must be a str, got {text!r:.100}")
     calls = tuple(tool_calls)
+    wrong = [call for call in calls if not isinstance(call, ToolCall)]
+    if wrong:
+        raise InvalidAction(f"the tool calls of a segment must be ToolCalls, got {wrong[0]!r:.100}")
     return Action(text, calls or (ToolCall(END, {}, END),))
 
 
 def user_feedback(text: str) -> Action:
-    """A user turn within the response: the model's message ends, and it goes on in another one after `text`."""
+    """A user turn within the response: the model's message ends, and it goes on in another one after `text`.
+
+    Raises:
+        InvalidAction: `text` is no text, or empty.
+    """
+    text = _feedback(text)
     return Action("", (ToolCall(FEEDBACK, {"text": text}, FEEDBACK),))
+
+
+def _feedback(text: object) -> str:
+    if not isinstance(text, str) or not text:
+        raise InvalidAction(f"the feedback of a user must be a text, and not empty, got {text!r:.100}")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +68,15 @@ class Segment:
 
     @classmethod
     def of(cls, action: Action) -> Segment:
-        """From an action: it ends the response when it says so, calls a tool, or says nothing at all."""
-        calls = tuple(call for call in action.tool_calls if not call.name.startswith(RESERVED))
-        controls = {call.name: call for call in action.tool_calls if call.name.startswith(RESERVED)}
+        """From an action: it ends the response when it says so, calls a tool, or says nothing at all.
+
+        Raises:
+            InvalidAction: it is feedback without a text.
+        """
+        calls = tuple(call for call in action.tool_calls if call.name not in (END, FEEDBACK))
+        controls = {call.name: call for call in action.tool_calls if call.name in (END, FEEDBACK)}
         said = controls.get(FEEDBACK)
-        feedback = None if said is None or calls or END in controls else str(said.arguments.get("text", ""))
+        feedback = None if said is None or calls or END in controls else _feedback(said.arguments.get("text"))
         ends = bool(calls) or END in controls or (feedback is None and not action.text)
         return cls(action.text, calls, ends, feedback)
 

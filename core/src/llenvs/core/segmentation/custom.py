@@ -57,7 +57,7 @@ class CustomSegmenter(Segmenter):
         if isinstance(self.by, re.Pattern):
             found = [m.end() if self.cut == "after" else m.start() for m in self.by.finditer(text)]
         else:
-            found = _offsets(list(self.by(text)), text)
+            found = _offsets(self.by(text), text)
         found = sorted({b for b in found if 0 < b < len(text)})
         return found if complete else found[:-1]
 
@@ -69,7 +69,11 @@ class CustomSegmenter(Segmenter):
         return f"CustomSegmenter({getattr(self.by, '__name__', type(self.by).__name__)})"
 
 
-def _offsets(given: list[Any], text: str) -> list[int]:
+def _offsets(result: Any, text: str) -> list[int]:
+    """The offsets of `result`, what the function of a `CustomSegmenter` gave for `text`."""
+    if isinstance(result, str) or not isinstance(result, Iterable):
+        raise InvalidOption("by", result, "must give a list, of texts or of offsets")
+    given = list(result)
     if all(type(each) is int for each in given):
         outside = [each for each in given if not 0 <= each <= len(text)]
         if outside:

@@ -98,7 +98,12 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
 
         The chat before it is taken from the observation, so in the middle of an episode it holds this turn alone
         unless the environment records its chat; `replay` with a whole trajectory has all of it.
+
+        Raises:
+            InvalidAction: `base_state` is no state, or one of a `SegmentedEnvironment` already.
         """
+        if is_segmented(base_state):
+            raise InvalidAction(f"the state {base_state.metadata.episode_id} is segmented already")
         response = Response.beginning(base_state)
         metadata = base_state.metadata
         own_id = self.spec.id + metadata.episode_id.removeprefix(self.base_env.spec.id)
@@ -127,7 +132,11 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         return Response.of(state)
 
     def ground_truth(self, state: State[SegmentedHidden]) -> str | None:
-        """The base environment's."""
+        """The base environment's.
+
+        Raises:
+            InvalidAction: `state` is another environment's.
+        """
         return self.base_env.ground_truth(hidden_of(state)["base"])
 
     # -- the contract -------------------------------------------------------------------------------------
@@ -233,9 +242,9 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         Raises:
             ReplayDiverged: a state of the pairs is not the one that was reached.
             EpisodeOver: there is more than the episode takes.
-            InvalidAction: `response` is none of these.
+            InvalidAction: `state` or `response` is none of these.
         """
-        if isinstance(state, State) and not is_segmented(state):
+        if not is_segmented(state):
             state = self.begin(state)
         trajectory = Trajectory(state)
         if isinstance(response, str):
@@ -253,7 +262,14 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         return Replay(trajectory)
 
     def segments(self, state: State[SegmentedHidden], text: str) -> tuple[str, ...]:
-        """The segments of `text` as it goes on from what is said in `state`."""
+        """The segments of `text` as it goes on from what is said in `state`.
+
+        Raises:
+            InvalidAction: `state` is another environment's.
+            InvalidOption: `text` is no `str`.
+        """
+        if not isinstance(text, str):
+            raise InvalidOption("text", text, "must be a str to be divided into segments")
         said = Response.of(state).text
         boundaries = self.segmenter.boundaries_after(len(said), said + text)
         return cut(text, [b - len(said) for b in boundaries])
@@ -283,9 +299,14 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         """The trajectory of the base environment in which `trajectory` of this one ends whole responses.
 
         The segments of a response that is not ended are left out, and so are the signals of `reward_functions`.
+
+        Raises:
+            InvalidAction: it is no trajectory of a `SegmentedEnvironment`.
         """
         from llenvs.core.segmentation.generations import joined
 
+        if not isinstance(trajectory, Trajectory):
+            raise InvalidAction(f"a Trajectory is needed, got {type(trajectory).__name__}")
         added = {function.name for function in self.reward_functions}
         base = Trajectory(hidden_of(trajectory.initial_state)["base"])
         parts: list[Transition] = []
@@ -327,18 +348,30 @@ def _pairs(
 
 
 def _process(given: Any) -> tuple[RewardFunction, ...]:
-    """Reward functions, plain functions among them as process rewards."""
+    """Reward functions, plain functions among them as process rewards.
+
+    Raises:
+        InvalidOption, UnknownRewardFunction, UnknownOption: naming `reward_functions`.
+    """
+    try:
+        return make_reward_functions(_with_process_rewards(given))
+    except InvalidOption as error:
+        field = "reward_functions" + error.field.removeprefix("extra_rewards")
+        raise InvalidOption(field, error.value, error.problem, valid=error.valid) from None
+
+
+def _with_process_rewards(given: Any) -> Any:
+    """`given`, in which every plain function became a process reward."""
     if isinstance(given, RewardFunction | str | Mapping) or callable(given):
         given = [given]
     if not isinstance(given, Iterable):
-        return make_reward_functions(given)  # says what is wrong with it
-    made = (
+        return given
+    return [
         CallableReward(each, reward_type=RewardType.PROCESS)
         if callable(each) and not isinstance(each, RewardFunction | type)
         else each
         for each in given
-    )
-    return make_reward_functions(list(made))
+    ]
 
 
 def _spec(base: EnvironmentSpec, segmenter: Segmenter, max_segments: int) -> EnvironmentSpec:

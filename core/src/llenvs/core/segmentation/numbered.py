@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from llenvs.core.errors import InvalidOption
 from llenvs.core.segmentation.protected import fenced_code
-from llenvs.core.segmentation.segmenter import Segmenter
+from llenvs.core.segmentation.segmenter import Segmenter, words
 
 
 class NumberedStepSegmenter(Segmenter):
@@ -19,21 +18,22 @@ class NumberedStepSegmenter(Segmenter):
 
     Args:
         labels: words before the number, in place of "step"; case is ignored.
+
+    Raises:
+        InvalidOption: `labels` are no words.
     """
 
     name = "numbered_step"
 
     def __init__(self, labels: Iterable[str] = ("step",)) -> None:
-        self.labels = (labels,) if isinstance(labels, str) else tuple(labels)
-        if not all(isinstance(label, str) and label.strip() for label in self.labels):
-            raise InvalidOption("labels", self.labels, "must be words", valid='("step",)')
+        self.labels = words("labels", labels)
         self._steps = {complete: self._pattern(complete) for complete in (True, False)}
 
     def _pattern(self, complete: bool) -> re.Pattern[str]:
         """Where steps begin; a marker at the very end counts only when nothing can make another of it."""
-        words = "|".join(re.escape(label) for label in self.labels)
+        labels = "|".join(re.escape(label) for label in self.labels)
         end = r"(?=\W|\Z)" if complete else r"(?=\W)"
-        labelled = rf"(?:{words})[ \t]+\d{{1,3}}{end}" if words else r"(?!)"
+        labelled = rf"(?:{labels})[ \t]+\d{{1,3}}{end}" if labels else r"(?!)"
         numbered = r"(?:\d{1,3}[.)]|\(\d{1,3}\))(?=\s)"
         return re.compile(
             rf"(?P<line>(?:^|(?<=\r))(?=[ ]{{0,3}}(?:[#>*+_-]++[ \t]*+)*+(?:{labelled}|{numbered})))"

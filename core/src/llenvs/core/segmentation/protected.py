@@ -2,13 +2,16 @@
 
 Fenced and inline code are found as CommonMark has them (https://spec.commonmark.org/0.31.2/, fenced code blocks
 and code spans), dollars as pandoc has them (extension tex_math_dollars): an opening ``$`` has no white space after
-it, a closing one none before it and no digit after it, so that "$5 and $6" is money.
+it, a closing one none before it and no digit after it, so that "$5 and $6" is money. LaTeX without a delimiter is
+found where braces tell how far it goes: in the arguments of a command, such as ``\\boxed{...}``.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 _MARK = re.compile(r"[`~$\\]")
@@ -19,10 +22,13 @@ _OPENER = re.compile(
     | (?P<escaped>\\[\\$`])
     | (?P<bracket>\\[\[(])
     | \\begin\{(?P<block>[A-Za-z]{1,40}\*?)\}
+    | (?P<command>\\[A-Za-z]{1,40}\*?)(?=\{)
     | (?P<dollars>\$\$?)
     """,
     re.VERBOSE,
 )
+_NUMEROUS_CLOSER = re.compile(r"`++|\\end\{[A-Za-z]{1,40}\*?\}")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _DOLLAR = re.compile(r"(?<!\\)(?:\\\\)*(?P<dollar>\$)")
 
@@ -71,6 +77,8 @@ def protected(text: str, *, complete: bool = True) -> Protected:
     while (mark := _MARK.search(text, position)) is not None:
         fence = _fence_at(text, mark.start())
         if fence is not None:
+            if not complete and not _has_break(text, mark.start(), fence[1]):
+                return Protected(tuple(spans), fence[0])  # a back tick in its first line makes it none
             spans.append(fence)
             position = max(fence[1], mark.end())
             continue
@@ -116,9 +124,14 @@ def _fence_at(text: str, place: int) -> tuple[int, int] | None:
     return begin, len(text) if closer is None else closer.end()
 
 
+def _has_break(text: str, begin: int, end: int) -> bool:
+    return text.find("\n", begin, end) >= 0 or text.find("\r", begin, end) >= 0
+
+
 class _Closers:
-    """Finds what closes code and LaTeX. What was not found once is not looked for again, so that text full of
-    openers takes no longer than other text."""
+    """Finds what closes code and LaTeX. What was not found once is not looked for again, and closers of which
+    there are many kinds are looked for once for all, so that text full of openers takes no longer than other text.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -133,18 +146,45 @@ class _Closers:
         return self._blank
 
     def after(self, closer: str, begin: int, limit: int) -> int | None:
-        """Where the next `closer` ends, if it ends up to `limit`. Of back ticks it must be the whole run."""
+        """Where the next `closer` ends, if it ends up to `limit`: ``\\\\]``, ``\\\\)`` or ``$$``."""
         if self._missing.get(closer, -1) >= limit:
             return None
-        if closer[0] == "`":
-            found = re.compile(rf"(?<!`){closer}(?!`)").search(self._text, begin, limit)
-            end = None if found is None else found.end()
-        else:
-            place = self._text.find(closer, begin, limit)
-            end = None if place < 0 else place + len(closer)
-        if end is None:
+        place = self._text.find(closer, begin, limit)
+        if place < 0:
             self._missing[closer] = limit
-        return end
+            return None
+        return place + len(closer)
+
+    def numerous_after(self, closer: str, begin: int, limit: int) -> int | None:
+        """The same for ``\\\\end{...}`` and a run of back ticks, which must be the whole run."""
+        ends = self._numerous.get(closer, [])
+        found = bisect_left(ends, begin + len(closer))
+        return ends[found] if found < len(ends) and ends[found] <= limit else None
+
+    @cached_property
+    def _numerous(self) -> dict[str, list[int]]:
+        """Where each closer with many kinds ends, ascending."""
+        ends: dict[str, list[int]] = {}
+        for closer in _NUMEROUS_CLOSER.finditer(self._text):
+            ends.setdefault(closer[0], []).append(closer.end())
+        return ends
+
+    def braces_end(self, begin: int, limit: int) -> int | None:
+        """Where the brace at `begin` is closed, if that is before `limit`."""
+        end = self._braces.get(begin)
+        return end if end is not None and end <= limit else None
+
+    @cached_property
+    def _braces(self) -> dict[int, int]:
+        """For each opening brace that is closed, where."""
+        closed: dict[int, int] = {}
+        opened: list[int] = []
+        for brace in _BRACE.finditer(self._text):
+            if brace[0] == "{":
+                opened.append(brace.start())
+            elif brace[0] == "}" and opened:
+                closed[opened.pop()] = brace.end()
+        return closed
 
 
 def _end_of(text: str, opener: re.Match[str], closers: _Closers, complete: bool) -> int | None:
@@ -153,17 +193,34 @@ def _end_of(text: str, opener: re.Match[str], closers: _Closers, complete: bool)
     if not complete and begin == len(text):
         return None  # `$` may become `$$`, and more back ticks may follow
     if opener["block"]:
-        end = closers.after(f"\\end{{{opener['block']}}}", begin, len(text))
+        end = closers.numerous_after(f"\\end{{{opener['block']}}}", begin, len(text))
         return end if end is not None else begin if complete else None
     limit = closers.paragraph_end(begin)
     undecided = not complete and limit == len(text)
     if opener["dollars"] == "$":
         return _after_dollar(text, opener, limit, undecided)
-    closer = {"\\[": "\\]", "\\(": "\\)"}.get(opener[0], opener[0])
-    end = closers.after(closer, begin, limit)
-    if undecided and (end is None or (opener["ticks"] and end == len(text))):
+    if opener["command"]:
+        return _after_command(text, begin, closers, limit, undecided)
+    if opener["ticks"]:
+        end = closers.numerous_after(opener["ticks"], begin, limit)
+        still_open = end is None or end == len(text)  # more back ticks make it another run
+    else:
+        end = closers.after({"\\[": "\\]", "\\(": "\\)"}.get(opener[0], opener[0]), begin, limit)
+        still_open = end is None
+    if undecided and still_open:
         return None
     return begin if end is None else end
+
+
+def _after_command(text: str, begin: int, closers: _Closers, limit: int, undecided: bool) -> int | None:
+    """Where the arguments end that begin at `begin`, in braces and one right after the other."""
+    end = begin
+    while text.startswith("{", end):
+        closed = closers.braces_end(end, limit)
+        if closed is None:
+            return None if undecided else end
+        end = closed
+    return None if undecided and end == len(text) else end
 
 
 def _after_dollar(text: str, opener: re.Match[str], limit: int, undecided: bool) -> int | None:

@@ -115,7 +115,13 @@ class Response:
 
 
 def is_segmented(state: State[Any]) -> bool:
-    """Whether `state` is one of a `SegmentedEnvironment`."""
+    """Whether `state` is one of a `SegmentedEnvironment`.
+
+    Raises:
+        InvalidAction: it is no state at all.
+    """
+    if not isinstance(state, State):
+        raise InvalidAction(f"a State is needed, got {type(state).__name__}")
     return isinstance(state.hidden, dict) and state.hidden.keys() == SegmentedHidden.__annotations__.keys()
 
 

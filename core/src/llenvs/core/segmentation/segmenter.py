@@ -30,12 +30,21 @@ class Segmenter(ABC):
         Args:
             text: any text.
             complete: False when `text` may go on: then only boundaries that stay whatever follows.
+
+        Raises:
+            InvalidOption: `text` is no `str`.
         """
+        if not isinstance(text, str):
+            raise InvalidOption("text", text, "must be a str to be divided into segments")
         found = sorted({b for b in self._boundaries(text, complete) if 0 < b < len(text)})
         return found if self.blank_segments else _without_blank(text, found)
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The segments of `text`; none for an empty one."""
+        """The segments of `text`; none for an empty one.
+
+        Raises:
+            InvalidOption: `text` is no `str`.
+        """
         return cut(text, self.boundaries(text))
 
     def boundaries_after(self, begin: int, text: str, *, complete: bool = True) -> list[int]:
@@ -75,6 +84,18 @@ def _without_blank(text: str, boundaries: Sequence[int], begin: int = 0) -> list
     if kept and text[kept[-1] :].isspace():
         kept.pop()
     return kept
+
+
+def words(field: str, given: object) -> tuple[str, ...]:
+    """`given`, a word or several, as a tuple.
+
+    Raises:
+        InvalidOption: for `field`, if it is something else.
+    """
+    found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(word, str) and word.strip() for word in found):
+        raise InvalidOption(field, given, "must be words, none of them blank")
+    return found
 
 
 def checked_segmenter(segmenter: object) -> Segmenter:

@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from llenvs.core.errors import InvalidOption
 from llenvs.core.segmentation.abbreviations import ALWAYS_GO_ON, BEFORE_A_NUMBER, MAY_END, STARTERS
 from llenvs.core.segmentation.lines import line_boundaries
 from llenvs.core.segmentation.protected import protected
-from llenvs.core.segmentation.segmenter import Segmenter
+from llenvs.core.segmentation.segmenter import Segmenter, words
 
 # each begins where a run of marks begins: a long run that ends nothing is then looked at once
+_EMOJI = r"\u2600-\u27bf\ufe0f\u200d\U0001f300-\U0001faff"
 _STOP = re.compile(
-    r"""[.!?…‽؟।](?<![.!?…][.!?…‽؟।])(?P<more>[.!?…]*+)["'”’»)\]}*_]*+(?=(?P<gap>\s++)(?P<next>\S))"""
+    r"[.!?…‽؟।](?<![.!?…][.!?…‽؟।])(?P<more>[.!?…]*+)"
+    rf"""["'”’»)\]}}*_{_EMOJI}]*+(?=(?P<gap>\s++)(?P<next>\S))"""
 )
 _WIDE = re.compile(
     r"[。！？｡](?<![。！？｡]{2})[。！？｡]*+[」』”’）)\]]*+(?=(?P<gap>\s*+)\S)"
@@ -29,28 +32,35 @@ _ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _WINDOW = 64  # characters before a full stop that are looked at
 _GO_ON = ".,;:!?)]}%=+/>^|&×÷≠≤≥≈"
 _DASHES = "-–—"
+_SENTENCE_ENDS = ".!?…"
 
 
 class SentenceSegmenter(Segmenter):
     """One sentence a segment.
 
-    A sentence ends at a full stop, question or exclamation mark or ellipsis (quotes and brackets closed after it
-    included) when white space and then something that can begin a sentence follows; not after abbreviations,
-    initials and list numbers, not inside decimals, and never inside code or LaTeX. Chinese and Japanese marks need
-    no white space after them. White space between two sentences goes with the second one (" There are 2 dogs."),
-    as it does in the tokens of language models, except that a line break ends the first.
+    A sentence ends at a full stop, question or exclamation mark or ellipsis (emoji and what closes quotes and
+    brackets after it included) when white space and then something that can begin a sentence follows; not after
+    abbreviations, initials and list numbers, not inside decimals, and never inside code or LaTeX. Chinese and
+    Japanese marks need no white space after them. White space between two sentences goes with the second one
+    (" There are 2 dogs."), as it does in the tokens of language models, except that a line break ends the first.
 
     Args:
         split_lines: whether a line break ends a sentence too, as in lists and in steps without full stops; a blank
             line always does.
         abbreviations: further ones after which a sentence goes on, without the last full stop; case is ignored.
+
+    Raises:
+        InvalidOption: naming the argument.
     """
 
     name = "sentence"
 
     def __init__(self, *, split_lines: bool = True, abbreviations: Iterable[str] = ()) -> None:
+        if not isinstance(split_lines, bool):
+            raise InvalidOption("split_lines", split_lines, "must be True or False")
         self.split_lines = split_lines
-        self.abbreviations = frozenset(each.removesuffix(".").casefold() for each in abbreviations)
+        given = words("abbreviations", abbreviations)
+        self.abbreviations = frozenset(each.removesuffix(".").casefold() for each in given)
 
     def _boundaries(self, text: str, complete: bool) -> Iterable[int]:
         spans = protected(text, complete=complete)
@@ -64,8 +74,8 @@ class SentenceSegmenter(Segmenter):
 
     def settled_until(self, text: str) -> int:
         """See `Segmenter.settled_until`."""
-        words = text.rstrip()
-        decided = len(words.rsplit(None, 1)[0]) if len(words.split(None, 1)) > 1 else 0
+        said = text.rstrip()
+        decided = len(said.rsplit(None, 1)[0]) if len(said.split(None, 1)) > 1 else 0
         opened = protected(text, complete=False).open_from
         return decided if opened is None else min(decided, opened)
 
@@ -89,9 +99,14 @@ class SentenceSegmenter(Segmenter):
             return False
         if folded in BEFORE_A_NUMBER:
             return not following.isdigit()
-        if folded in MAY_END or _ACRONYM.fullmatch(word) or _is_initial(word, before):
-            return _is_starter(text, end.start("next"), complete)
-        return True
+        place = end.start("next")
+        may_go_on = (
+            folded in MAY_END
+            or _ACRONYM.fullmatch(word)
+            or _is_initial(word, before[: -len(word)])
+            or _begins_initials(word, text[place : place + 2], complete)
+        )
+        return not may_go_on or _is_starter(text, place, complete)
 
     def __repr__(self) -> str:
         options = [] if self.split_lines else ["split_lines=False"]
@@ -127,8 +142,20 @@ def _is_starter(text: str, place: int, complete: bool) -> bool:
 
 
 def _is_initial(word: str, before: str) -> bool:
-    """Whether `word` is an initial: one capital letter, at the beginning or after another name ("John F.")."""
+    """Whether `word` is an initial by what is `before` it: one capital letter, after another name ("John F.") or
+    where a sentence or a bracket begins."""
     if len(word) != 1 or not word.isupper():
         return False
-    earlier = before[: -len(word)].split()
-    return not earlier or (earlier[-1][:1].isupper() and earlier[-1].removesuffix(".").isalpha())
+    earlier = before.split()
+    if not earlier or not before[-1].isspace():
+        return True
+    last = earlier[-1]
+    return last[-1] in _SENTENCE_ENDS or (last[0].isupper() and last.isalpha())
+
+
+def _begins_initials(word: str, following: str, complete: bool) -> bool:
+    """Whether `word` is an initial by the two characters after it: another initial ("by J. R. Smith"), also while
+    that may still come."""
+    if len(word) != 1 or not word.isupper() or not following[0].isupper():
+        return False
+    return following[1:] == "." or (len(following) == 1 and not complete)

@@ -8,6 +8,7 @@ from typing import Any
 from llenvs.core.errors import InvalidOption
 from llenvs.core.segmentation.segmenter import Segmenter
 
+_PART = "\ufffd"  # what is written for a part of a character
 _WANTED = (
     "a tokenizer of transformers, tokenizers or tiktoken, a backend with tokenize and detokenize, "
     "or a function from a text to the texts of its tokens"
@@ -71,7 +72,7 @@ def _ends_of(tokenizer: Any) -> Callable[[str, int], list[int]]:
 
         def by_texts(text: str, size: int) -> list[int]:
             ends, position = [], 0
-            for piece in tokenizer(text):
+            for piece in _texts(tokenizer(text)):
                 position += len(piece)
                 ends.append(position)
             if ends and ends[-1] != len(text):
@@ -82,6 +83,14 @@ def _ends_of(tokenizer: Any) -> Callable[[str, int], list[int]]:
     raise InvalidOption("tokenizer", tokenizer, f"must be {_WANTED}")
 
 
+def _texts(given: Any) -> Iterable[str]:
+    """What a function from a text to its tokens gave, if it is that."""
+    pieces = None if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if pieces is None or not all(isinstance(piece, str) for piece in pieces):
+        raise InvalidOption("tokenizer", given, "must be a function that gives a list of the texts of the tokens")
+    return pieces
+
+
 def _every(size: int, ends: Sequence[int]) -> list[int]:
     """Every `size`-th of the ends, later where tokens share a character (they then have the same end)."""
     return [ends[i] for i in range(size - 1, len(ends), size)]
@@ -90,17 +99,29 @@ def _every(size: int, ends: Sequence[int]) -> list[int]:
 def _by_decoding(
     encode: Callable[[str], Sequence[int]], decode: Callable[[list[int]], str]
 ) -> Callable[[str, int], list[int]]:
+    def end_of(text: str, ids: list[int], count: int, begin: int, position: int) -> int | None:
+        """Where the first `count` tokens end, of which the first `begin` end at `position`; None inside of a
+        character."""
+        piece = decode(ids[begin:count])
+        if piece.strip() and text.startswith(piece, position):
+            return position + len(piece)
+        if piece.endswith(_PART) and text[position + len(piece) - 1 : position + len(piece)] != _PART:
+            return None
+        written = decode(ids[:count])  # by themselves tokens may be written otherwise, without their first space
+        return len(written) if text.startswith(written) else None
+
     def ends(text: str, size: int) -> list[int]:
         ids = list(encode(text))
-        found, count = [], size
+        found: list[int] = []
+        count, begin, position = size, 0, 0
         while count < len(ids):
-            written = decode(ids[:count])
-            # half a character at the end is spelled otherwise: take more tokens until the text agrees
-            if text.startswith(written):
-                found.append(len(written))
-                count += size
-            else:
-                count += 1
+            end = end_of(text, ids, count, begin, position)
+            if end is None:
+                count += 1  # the next token may complete the character
+                continue
+            found.append(end)
+            begin, position = count, end
+            count += size
         return found
 
     return ends
