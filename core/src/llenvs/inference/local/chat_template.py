@@ -15,10 +15,17 @@ from llenvs.inference.errors import BadRequest
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """A prompt as the model reads it: its text and its token ids."""
+    """A prompt as the model reads it: its text and its token ids.
+
+    Attributes:
+        text: control tokens written out.
+        token_ids: of the pieces, each for itself.
+        pieces: the text in pieces, each with whether control tokens in it are meant as such; () where not known.
+    """
 
     text: str
     token_ids: tuple[int, ...]
+    pieces: tuple[tuple[str, bool], ...] = ()
 
 
 def template_message(message: ChatMessage, arguments: Literal["text", "mapping"] = "text") -> dict[str, Any]:

@@ -100,7 +100,7 @@ class ChatTokenizer:
         apart = KeptApart.of([template_message(each, "mapping") for each in messages], self._control_text)
         pieces = apart.pieces(self._apply(apart.messages, tools, generation_prompt), self._backend)
         ids = [token for text, special in pieces for token in self.encode(text, special)]
-        return RenderedPrompt("".join(text for text, _ in pieces), tuple(ids))
+        return RenderedPrompt("".join(text for text, _ in pieces), tuple(ids), tuple(pieces))
 
     def encode(self, text: str, special: bool = False) -> list[int]:
         """Ids of `text`, nothing added. `special`: whether control tokens written out in it are taken as such."""
