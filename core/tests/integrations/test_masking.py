@@ -17,6 +17,7 @@ from llenvs.core import ToolCall, ToolResult
 from llenvs.core.environment import StepResult
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob
+from llenvs.core.message import ChatMessage
 from llenvs.integrations import MaskedTrajectory, MasksFromText, PrefixBreak, TrajectoryMasker
 
 pytest.importorskip("transformers", reason="needs a tokenizer of transformers")
@@ -232,9 +233,9 @@ def test_thoughts_that_a_template_drops_are_told_apart() -> None:
         TrajectoryMasker(thinking).mask_trajectory(trajectory)
     with pytest.warns(MasksFromText):
         whole = checked(TrajectoryMasker(thinking, on_prefix_break="retokenize").mask_trajectory(trajectory))
-    assert whole.text_of("model") == ("16<|im_end|>",)  # the first answer stands nowhere as it was sampled
-    assert [span.step_index for span in whole.spans if span.source == "model"] == [1]
-    assert whole.token_rewards()[-1] == 3.0
+    assert whole.text_of("model") == ("ok<|im_end|>", "16<|im_end|>")  # what the template keeps of each
+    assert [span.step_index for span in whole.spans if span.source == "model"] == [0, 1]
+    assert [reward for reward in whole.token_rewards() if reward] == [1.0, 2.0]
 
 
 def test_nothing_to_mask() -> None:
@@ -242,51 +243,165 @@ def test_nothing_to_mask() -> None:
         TrajectoryMasker(TOY).mask_trajectory(episode("hi"))
 
 
-TEXTS = st.text(
-    st.sampled_from("the ok 16 in<a\n\u00e9\u4e2d\U0001f600|im_end?>"), min_size=0, max_size=12
-).filter(lambda text: "<|im" not in text and text == text.strip())
+WORDS = st.sampled_from(["user", "assistant", "tool", "s", "a", "t", "im_start", "<|im_start|>", "16 user"])
+TEXTS = st.one_of(
+    WORDS, st.text(st.sampled_from("the ok 16 in<a\n\u00e9\u4e2d\U0001f600|im_end?>"), min_size=0, max_size=12)
+).filter(lambda text: "<|im_end" not in text and text == text.strip())
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(TEXTS, st.booleans(), TEXTS, TEXTS), min_size=1, max_size=5), st.integers(0, 2**32))
-def test_masked_spans_are_exactly_what_the_model_said(turns: list[tuple[str, bool, str, str]], seed: int) -> None:
+@settings(max_examples=200, deadline=None)
+@given(
+    TEXTS, st.lists(st.tuples(TEXTS, st.booleans(), TEXTS, TEXTS), min_size=1, max_size=5), st.integers(0, 2**32)
+)
+def test_spans_are_exactly_what_was_said(first: str, turns: list[tuple[str, bool, str, str]], seed: int) -> None:
     """Random trajectories of texts and tool calls; ids sampled as a model may, not as the tokenizer would."""
     rng = random.Random(seed)
     steps, said, heard, read = [], [], [], []
-    chat = [{"role": "user", "content": "hi"}]
-    ids: list[int] = list(PROMPT)
+    ids = _chat_ids(("user", first))
     for number, (text, calls, content, more) in enumerate(turns):
         written = text + ('<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>' if calls else "")
         completion = [*_spelled(written, rng), 266]
         generation = sampled(text, ids, completion, metadata={"response_text": written})
-        chat.append({"role": "assistant", "content": written})
         call = ToolCall("f", {}, f"c{number}")
-        if calls:
-            observation = Observation(more, tool_results=(ToolResult(call.id, "f", content),))
-            new = [content] + ([more] if more else [])
-            heard.append(content)
-        else:
-            observation, new = Observation(more), [more]
-        read.append(more)
-        steps.append((Action(text, (call,) if calls else ()), generation, observation, 1.0))
-        ids += completion
+        results = (ToolResult(call.id, content, name="f"),) if calls else ()
+        action = Action(text, (call,) if calls else ())
+        steps.append((action, generation, Observation(more, tool_results=results), 1.0))
+        new = [("tool", content), *([("user", more)] if more else [])] if calls else [("user", more)]
+        if number + 1 < len(turns):  # what is said after the last answer is no part of it
+            heard += [content] if calls else []
+            read += [more]
+        ids += [*completion, *_chat_ids(*new, before="\n")]
         said.append(written + "<|im_end|>")
-        roles = ["tool", "user"] if calls else ["user"]
-        bridge = "\n" + "".join(f"<|im_start|>{r}\n{c}<|im_end|>\n" for r, c in zip(roles, new, strict=False))
-        ids += TOY(bridge + "<|im_start|>assistant\n", add_special_tokens=False).input_ids
-    masked = checked(TrajectoryMasker(TOY).mask_trajectory(episode("hi", *steps)))
+    masked = checked(TrajectoryMasker(TOY).mask_trajectory(episode(first, *steps)))
     assert masked.exact
     assert masked.text_of("model") == tuple(said)
     assert sum(masked.response_mask) == sum(len(s[1].completion_token_ids) for s in steps)
+    assert masked.text_of("tool") == tuple(text for text in heard if text)
+    assert masked.text_of("environment") == tuple(text for text in read if text)
+    assert masked.text_of("user") == ((first,) if first else ())
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, st.lists(st.tuples(TEXTS, st.booleans(), TEXTS, TEXTS), min_size=1, max_size=4))
+def test_spans_made_from_text_are_what_was_said(first: str, turns: list[tuple[str, bool, str, str]]) -> None:
+    """Without ids, step by step and from the whole chat: the same text, the same mask."""
+    steps, said = [], []
+    for number, (text, calls, content, more) in enumerate(turns):
+        call = ToolCall("f", {}, f"c{number}")
+        results = (ToolResult(call.id, content, name="f"),) if calls else ()
+        steps.append((Action(text, (call,) if calls else ()), None, Observation(more, tool_results=results), 1.0))
+        tag = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>' if calls else ""
+        said.append("\n".join(part for part in (text, tag) if part) + "<|im_end|>")
+    trajectory = episode(first, *steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MasksFromText)
+        masked = checked(TrajectoryMasker(TOY).mask_trajectory(trajectory))
+        masker = TrajectoryMasker(TOY, on_prefix_break="retokenize")
+        whole = checked(masker._finished(masker._from_whole_text(masker._turns(trajectory)[0]), 1.0, None))
+    assert masked.text_of("model") == whole.text_of("model") == tuple(said)
+    assert TOY.decode(masked.response_ids) == TOY.decode(whole.response_ids)
+    assert masked.prompt_ids == whole.prompt_ids
+    # texts of control tokens that somebody wrote are no control tokens
+    assert masked.response_ids.count(265) == whole.response_ids.count(265)
+    assert masked.prompt_ids.count(265) == 2
+
+
+def _chat_ids(*messages: tuple[str, str], before: str = "") -> list[int]:
+    """Messages and a generation prompt, the contents spelled without control tokens."""
+    ids = TOY(before, add_special_tokens=False).input_ids if before else []
+    for role, content in messages:
+        ids += TOY(f"<|im_start|>{role}\n", add_special_tokens=False).input_ids
+        ids += TOY(content, add_special_tokens=False, split_special_tokens=True).input_ids if content else []
+        ids += TOY("<|im_end|>\n", add_special_tokens=False).input_ids
+    return [*ids, *TOY("<|im_start|>assistant\n", add_special_tokens=False).input_ids]
 
 
 def _spelled(text: str, rng: random.Random) -> list[int]:
     """Some ids that read as `text`: merged as the tokenizer does, or byte by byte."""
     ids: list[int] = []
-    for token in TOY(text, add_special_tokens=False).input_ids:
+    for token in TOY(text, add_special_tokens=False, split_special_tokens=True).input_ids if text else []:
         piece = TOY.convert_ids_to_tokens(token)
         if token < 264 and rng.random() < 0.5:
             ids += TOY.convert_tokens_to_ids(list(piece))
         else:
             ids.append(token)
     return ids
+
+
+def test_an_environment_that_rewrites_its_chat() -> None:
+    """It shows the last exchange only: two parts, or one text in which the first answer no longer stands."""
+    shown = Observation(messages=(ChatMessage.user("hi"), ChatMessage("assistant", "16"), ChatMessage.user("no")))
+    trajectory = episode("hi", ("ok", None, shown, 1.0), ("16", None, "", 2.0))
+    with pytest.raises(PrefixBreak):
+        TrajectoryMasker(TOY).mask_trajectory(trajectory)
+    with pytest.warns(MasksFromText):
+        whole = TrajectoryMasker(TOY, on_prefix_break="retokenize").mask_trajectory(trajectory)
+    assert whole.text_of("model") == ("16<|im_end|>", "16<|im_end|>")
+    forgotten = Observation(messages=(ChatMessage.user("no"),))
+    trajectory = episode("hi", ("ok", None, forgotten, 1.0), ("16", None, "", 2.0))
+    with pytest.warns(MasksFromText):
+        whole = checked(TrajectoryMasker(TOY, on_prefix_break="retokenize").mask_trajectory(trajectory))
+    assert whole.text_of("model") == ("16<|im_end|>",)
+    assert [span.step_index for span in whole.spans if span.source == "model"] == [1]
+    assert whole.token_rewards()[-1] == 3.0
+
+
+def test_calls_and_cut_answers_of_a_whole_text() -> None:
+    call = ToolCall("f", {"x": 1}, "c0")
+    cut = Generation("ok", finish_reason=FinishReason.LENGTH)
+    trajectory = episode(
+        "a",
+        (Action("", (call,)), None, Observation("", tool_results=(ToolResult("c0", "s", name="f"),)), 1.0),
+        ("", None, "s", 1.0),
+        ("ok", cut, "no", 1.0),
+        ("s", cut, "", 1.0),
+    )
+    masker = TrajectoryMasker(TOY, on_prefix_break="retokenize")
+    whole = checked(masker._finished(masker._from_whole_text(masker._turns(trajectory)[0]), 1.0, None))
+    written = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call><|im_end|>'
+    assert whole.text_of("model") == (written, "<|im_end|>", "ok", "s")
+    assert whole.text_of("tool") == ("s",)
+    assert whole.text_of("environment") == ("s", "no")
+    assert whole.truncated
+
+
+def test_what_is_no_trajectory_or_tokenizer() -> None:
+    for wrong in ("x", 5, [1]):
+        with pytest.raises(InvalidOption, match="must be a Trajectory or a Rollout"):
+            TrajectoryMasker(TOY).mask_trajectory(wrong)  # type: ignore[arg-type]
+        with pytest.raises(InvalidOption, match="is no tokenizer"):
+            TrajectoryMasker(wrong)
+    for limit in ("a", 1.5, True, -1):
+        with pytest.raises(InvalidOption, match="max_response_length"):
+            TrajectoryMasker(TOY).mask_trajectory(two_turns(), max_response_length=limit)  # type: ignore[arg-type]
+
+
+def test_a_cut_answer_without_ids_has_no_end() -> None:
+    cut = Generation("ok", finish_reason=FinishReason.LENGTH)
+    masked = checked(
+        TrajectoryMasker(TOY).mask_trajectory(episode("hi", ("ok", cut, "no", 0), ("16", cut, "", 0)))
+    )
+    assert masked.text_of("model") == ("ok", "16")
+    assert masked.response_ids == (259, 266, *BRIDGE, 260)
+    assert masked.response_mask == (1, *[0] * 23, 1)
+
+
+def test_contents_are_not_words_of_the_template() -> None:
+    """A template with a system prompt of its own, and one that writes a thought's tags around every answer."""
+    helpful = toy_tokenizer("{{ '<|im_start|>system\nYou help the user<|im_end|>\n' }}" + TOY.chat_template)
+    for content in ("You", "user", "help", "see <tool_call> and <think>"):
+        masked = TrajectoryMasker(helpful).mask_trajectory(episode(content, ("ok", None, "", 1.0)))
+        before, said = masked.spans[:2]
+        assert (said.source, said.text) == ("user", content)
+        assert before.text.endswith("<|im_end|>\n<|im_start|>user\n")
+    thinking = toy_tokenizer(
+        TOY.chat_template.replace(
+            "{{ message['content'] + '<|im_end|>' }}{% endgen",
+            "{{ message['content'] if '<think>' in message['content'] else '<think>\n\n</think>\n\n' + "
+            "message['content'] }}{{ '<|im_end|>' }}{% endgen",
+        )
+    )
+    trajectory = episode("hi", ("<think>\na\n</think>\n\nok", None, "no", 1.0), ("16", None, "", 1.0))
+    masker = TrajectoryMasker(thinking, on_prefix_break="retokenize")
+    whole = checked(masker._finished(masker._from_whole_text(masker._turns(trajectory)[0]), 1.0, None))
+    assert whole.text_of("model") == ("<think>\na\n</think>\n\nok<|im_end|>", "16<|im_end|>")

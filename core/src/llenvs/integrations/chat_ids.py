@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 from llenvs.core.errors import LLEnvsError
 from llenvs.core.generation import FinishReason, Generation
 from llenvs.core.message import ChatMessage
 from llenvs.core.tools import ToolDefinition
-from llenvs.inference.local.chat_template import template_message
+from llenvs.inference.local.chat_template import RenderedPrompt, template_message
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.tool_calls import HermesToolCallParser, ToolCallParser
-
-# the end-of-turn tokens of common chat formats, for tokenizers whose end-of-sequence token is another
-_END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|return|>", "<|call|>")
+from llenvs.integrations.control_text import END_OF_TURN
 
 
 class PrefixBreak(LLEnvsError):
@@ -82,8 +81,8 @@ class ChatIds:
             template_options=template_options,
         )
         vocabulary = tokenizer.get_added_vocab()
-        self.ends = frozenset(vocabulary[text] for text in _END_OF_TURN if text in vocabulary)
-        """Ids that end a turn."""
+        self.ends = frozenset(vocabulary[text] for text in END_OF_TURN if text in vocabulary)
+        """Ids that end a turn: the end-of-sequence token, and those of common chat formats."""
         if tokenizer.eos_token_id is not None:
             self.ends |= {tokenizer.eos_token_id}
 
@@ -99,10 +98,10 @@ class ChatIds:
         """
         read = self.tokenizer.render_chat(turn.messages, turn.tools).text
         told = self._answered(turn, turn.tools)
-        index = first_difference(read, told)
+        index = first_difference(read, told.text)
         if index is not None:
             raise PrefixBreak(turn.step, index, "characters; the template renders the answer otherwise")
-        ids = tuple(self.tokenizer.encode(told[len(read) :], special=True))
+        ids = self._encoded(told, len(read))
         end = next((number for number, token in enumerate(ids) if token in self.ends), None)
         if end is None:
             return ids
@@ -114,6 +113,8 @@ class ChatIds:
         Args:
             have: prompt and answers so far.
             prompt_length: how many of them are the first prompt's.
+            before: the turn before `turn`.
+            turn: its messages begin with those of `before` and its answer.
 
         Raises:
             PrefixBreak: the template does not keep what was said.
@@ -123,29 +124,68 @@ class ChatIds:
             if made is not None:
                 return made
         told = self._answered(before, turn.tools)
-        read = self.tokenizer.render_chat(turn.messages, turn.tools).text
-        index = first_difference(told, read)
+        read = self.tokenizer.render_chat(turn.messages, turn.tools)
+        index = first_difference(told.text, read.text)
         if index is not None:
             raise PrefixBreak(turn.step, index, "characters of the chat template's output")
-        tail = self.tokenizer.encode(told, special=True)
+        tail = told.token_ids
         end = next((number for number in range(len(tail) - 1, -1, -1) if tail[number] in self.ends), None)
         after_end = "" if end is None else self.tokenizer.decode((), tail[end + 1 :], special=True)
-        bridge = self.tokenizer.encode(after_end + read[len(told) :], special=True)
         # an answer that was cut has no end of its own
         closing = () if end is None or have[-1] in self.ends else (tail[end],)
-        return (*have, *closing, *bridge)
+        return (*have, *closing, *self._encoded(read, len(told.text) - len(after_end)))
 
     def whole(self, turn: Turn) -> tuple[int, ...]:
         """The chat up to the end of the answer of `turn`, from its text alone."""
-        ids = list(self.tokenizer.encode(self._answered(turn, turn.tools), special=True))
+        ids = self._answered(turn, turn.tools).token_ids
         length = len(ids)
         while length and ids[length - 1] not in self.ends:  # what follows the end of a turn was never sampled
             length -= 1
-        return tuple(ids[: length or None])
+        return ids[: length or None]
 
-    def _answered(self, turn: Turn, tools: Sequence[ToolDefinition]) -> str:
+    def whole_text(self, turn: Turn) -> str:
+        """The text whose ids `whole` gives, and what follows."""
+        return self._answered(turn, turn.tools).text
+
+    def places_of_answers(self, turn: Turn, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Where answers stand in the text of `whole`: of each the first character and the one after the last.
+
+        Found by rendering the chat with another answer in its place, so a short answer is not taken for a part of
+        the template, tool calls belong to it, and of an answer that the template cuts (thoughts) it is what is
+        left.
+
+        Args:
+            turn: the last one.
+            numbers: of the answers among its messages and its own answer, in order.
+        """
         chat = [*turn.messages, turn.answer]
-        return self.tokenizer.render_chat(chat, tools, generation_prompt=False).text
+        told = self.whole_text(turn)
+        places = []
+        for number in numbers:
+            changed = [*chat[:number], ChatMessage("assistant", _OTHER_ANSWER), *chat[number + 1 :]]
+            other = self.tokenizer.render_chat(changed, turn.tools, generation_prompt=False).text
+            start = _alike(told, other)
+            end = len(told) - _alike(told[start:][::-1], other[start:][::-1])
+            # what an answer has in common with what the template writes around any (the tag of a thought) is its
+            written = chat[number].content.strip()
+            first = told.find(written, max(0, start - len(written)), end + len(written)) if written else -1
+            if 0 <= first <= start:
+                start, end = first, max(end, first + len(written))
+            places.append((start, end))
+        return places
+
+    def _encoded(self, rendered: RenderedPrompt, start: int) -> tuple[int, ...]:
+        """Ids of a text from character `start` on; texts of control tokens in contents are no control tokens."""
+        ids: list[int] = []
+        position = 0
+        for text, special in rendered.pieces:
+            ids += self.tokenizer.encode(text[max(0, start - position) :], special)
+            position += len(text)
+        return tuple(ids)
+
+    def _answered(self, turn: Turn, tools: Sequence[ToolDefinition]) -> RenderedPrompt:
+        chat = [*turn.messages, turn.answer]
+        return self.tokenizer.render_chat(chat, tools, generation_prompt=False)
 
     def _by_renderer(
         self, have: tuple[int, ...], prompt_length: int, before: Turn, turn: Turn
@@ -168,3 +208,12 @@ def first_difference(beginning: Sequence[Any], whole: Sequence[Any]) -> int | No
         if a != b:
             return index
     return min(len(beginning), len(whole))
+
+
+_OTHER_ANSWER = "\ue000\ue001\ue000"
+"""An answer that begins and ends as no other does (private use characters)."""
+
+
+def _alike(one: str, other: str) -> int:
+    """With how many characters both begin."""
+    return len(commonprefix([one, other]))

@@ -16,8 +16,9 @@ from llenvs.evaluation.rollout import Rollout
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.tool_calls import ToolCallParser
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, Turn, first_difference
+from llenvs.integrations.checks import whole
 from llenvs.integrations.masked_trajectory import MaskedTrajectory, TokenSource, TokenSpan
-from llenvs.integrations.token_text import labelled
+from llenvs.integrations.token_text import labelled, token_ends, token_range
 
 OnPrefixBreak = Literal["error", "split", "retokenize"]
 
@@ -86,6 +87,8 @@ class TrajectoryMasker:
             raise InvalidOption(
                 "on_prefix_break", on_prefix_break, "is no policy", valid=", ".join(get_args(OnPrefixBreak))
             )
+        if not hasattr(tokenizer, "apply_chat_template"):
+            raise InvalidOption("tokenizer", tokenizer, "is no tokenizer of transformers")
         self.on_prefix_break = on_prefix_break
         self._builder = prompt
         self._ids = ChatIds(tokenizer, renderer=renderer, parser=parser, template_options=template_options)
@@ -116,9 +119,17 @@ class TrajectoryMasker:
         """The trajectory as sequences: one, or with ``on_prefix_break="split"`` one per part.
 
         Each begins with all that the model read before the part; the masks of all cover each sampled token once.
+
+        Args:
+            trajectory: see `mask_trajectory`.
+            max_response_length: of each sequence, >= 1.
+
+        Raises:
+            PrefixBreak: it is not one sequence, and `on_prefix_break` is "error".
+            InvalidOption: it holds no action.
         """
-        if max_response_length is not None and max_response_length < 1:
-            raise InvalidOption("max_response_length", max_response_length, "must be at least 1")
+        if max_response_length is not None:
+            max_response_length = whole("max_response_length", max_response_length, at_least=1)
         turns, total = self._turns(trajectory)
         try:
             built = self._build(turns)
@@ -135,6 +146,8 @@ class TrajectoryMasker:
 
     def _turns(self, given: Trajectory | Rollout) -> tuple[list[Turn], float]:
         trajectory = given.trajectory if isinstance(given, Rollout) else given
+        if trajectory is not None and not isinstance(trajectory, Trajectory):
+            raise InvalidOption("trajectory", given, "must be a Trajectory or a Rollout")
         if trajectory is None or not len(trajectory):
             raise InvalidOption("trajectory", given, "holds no action, so there is nothing to mask")
         requests = given.requests if isinstance(given, Rollout) else ()
@@ -209,9 +222,9 @@ class TrajectoryMasker:
         if sequence.exact:
             return
         ids = sequence.ids
-        whole = tuple(self._text.encode(self._text.decode((), ids, special=True), special=True))
-        if whole != ids:
-            differs = first_difference(ids, whole)
+        again = tuple(self._text.encode(self._text.decode((), ids, special=True), special=True))
+        if again != ids:
+            differs = first_difference(ids, again)
             index = len(ids) if differs is None else differs
             last = sequence.first_step + len(sequence.rewards) - 1
             warnings.warn(
@@ -224,29 +237,33 @@ class TrajectoryMasker:
             )
 
     def _from_whole_text(self, turns: Sequence[Turn]) -> _Sequence:
-        """One sequence, from the rendering of the whole chat, in which the answers are looked for."""
+        """One sequence, from the rendering of the whole chat.
+
+        What the template kept of each answer is the model's, and the end-of-turn token behind it.
+        """
         last = turns[-1]
         chat = [*last.messages, last.answer]
         ids = self._ids.whole(last)
-        contents = _contents(chat, first_turn=True)
-        # answers of the prompt's examples are not the model's
+        text, ends = token_ends(self._text, ids)
+        if not self._ids.whole_text(last).startswith(text):
+            raise InvalidOption("tokenizer", self._text.tokenizer, "does not give back the text of its ids")
+        # answers of the prompt's examples are not the model's; an environment may have taken some out of its chat
         answers = [number for number, message in enumerate(chat) if message.role == "assistant"][-len(turns) :]
-        for number in answers:
-            contents[number] = (chat[number].content, "model")
+        places = self._ids.places_of_answers(last, answers)
+        contents = _contents(chat, first_turn=True)
         sequence = _Sequence(0, (), exact=False, logprobs=None)
-        step: int | None = None
-        for source, ids_of_span, content in labelled(self._text, ids, contents):
-            kept = ids_of_span
-            before = sequence.spans[-1] if sequence.spans else None
-            if source == "model" and content is not None:
-                step = answers.index(content)
-            elif before is not None and before[0] == "model" and kept[0] in self._ids.ends:
-                sequence.spans[-1] = ("model", (*before[1], kept[0]), step)  # the end of the turn was sampled too
-                kept = kept[1:]
-            if kept:
-                sequence.add(source, kept, step)
-        first = next((n for n, (source, _, _) in enumerate(sequence.spans) if source == "model"), 0)
-        sequence.prompt_ids = tuple(token for _, span, _ in sequence.spans[:first] for token in span)
+        before, done, told = None, 0, 0
+        for step, number, place in zip(range(len(turns))[-len(answers) :], answers, places, strict=True):
+            first, after = token_range(ends, *place)
+            if after < len(ids) and ids[after] in self._ids.ends and not turns[step].was_cut:
+                after += 1
+            for source, span, _ in labelled(self._text, ids[done:first], contents[told:number]):
+                sequence.add(source, span, before)
+            if before is None:
+                sequence.prompt_ids = ids[:first]
+            sequence.add("model", ids[first:after], step)
+            before, done, told = step, after, number + 1
+        sequence.add("template", ids[done:], before)  # the end of a turn that was cut
         sequence.rewards = [turn.reward for turn in turns]
         sequence.was_cut = last.was_cut
         return sequence

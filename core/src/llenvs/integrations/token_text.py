@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
@@ -36,6 +38,21 @@ def token_ends(tokenizer: ChatTokenizer, ids: Sequence[int]) -> tuple[str, list[
     return text, ends
 
 
+def token_range(ends: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """The tokens of the characters from `start` to before `end`: the first, and the one after the last.
+
+    A token that holds a character of them and one before or behind them is among them.
+
+    Args:
+        ends: see `token_ends`.
+        start: index of a character.
+        end: not less.
+    """
+    # a token inside a character begins and ends where the character begins
+    first = next((n for n, (a, b) in enumerate(pairwise((0, *ends))) if b > start or a >= start), len(ends))
+    return first, next((n for n, begin in enumerate((0, *ends)) if n >= first and begin >= end), len(ends))
+
+
 def labelled(
     tokenizer: ChatTokenizer, ids: Sequence[int], contents: Sequence[tuple[str, TokenSource]]
 ) -> Iterator[Labelled]:
@@ -46,22 +63,16 @@ def labelled(
     if not ids:
         return
     text, ends = token_ends(tokenizer, ids)
-    places: list[tuple[int, int, int]] = []
-    position = 0
-    for number, (content, _) in enumerate(contents):
-        # templates strip contents; what they rewrite beyond that is the template's
-        found = next((c for c in (content, content.strip()) if c and text.find(c, position) >= 0), None)
-        if found is not None:
-            start = text.index(found, position)
-            position = start + len(found)
-            places.append((start, position, number))
+    added = {number: str(token.content) for number, token in tokenizer.tokenizer.added_tokens_decoder.items()}
+    bodies = _bodies(text, [(end, token in added) for token, end in zip(ids, ends, strict=True)])
+    places = _places(text, bodies, contents, added.values())
     belonging: list[int | None] = []
     begin, at = 0, 0
     for end in ends:
-        while at < len(places) and places[at][1] <= begin:
+        while at < len(places) and places[at].end <= begin:
             at += 1
-        inside = at < len(places) and places[at][0] < max(end, begin + 1) and begin < places[at][1]
-        belonging.append(places[at][2] if inside else None)
+        inside = at < len(places) and places[at].start < max(end, begin + 1) and begin < places[at].end
+        belonging.append(places[at].content if inside else None)
         begin = end
     first = 0
     for number in range(1, len(ids) + 1):
@@ -70,3 +81,75 @@ def labelled(
             label: TokenSource = "template" if content_number is None else contents[content_number][1]
             yield Labelled(label, tuple(ids[first:number]), content_number)
             first = number
+
+
+class _Place(NamedTuple):
+    """Where the content with the number `content` stands: from character `start` to before `end`."""
+
+    start: int
+    end: int
+    content: int
+
+
+_ROLE = re.compile(r"(?:system|developer|user|assistant|model|tool|function|ipython|observation)(?=\n|\Z)")
+
+
+def _bodies(text: str, tokens: Iterable[tuple[int, bool]]) -> list[tuple[int, int]]:
+    """The stretches of `text` in which contents can stand: between added tokens, the name of a role left out.
+
+    Args:
+        text: of all tokens.
+        tokens: of each where it ends, and whether it is an added one (control tokens, tags).
+    """
+    bodies, begin, start = [], 0, 0
+    for end, is_added in tokens:
+        if is_added:
+            bodies.append((begin, start))
+            begin = end
+        start = end
+    bodies.append((begin, start))
+    for number, (begin, end) in enumerate(bodies):
+        role = _ROLE.match(text, begin, end)
+        if role is not None:
+            bodies[number] = (role.end(), end)
+    return [(begin, end) for begin, end in bodies if text[begin:end].strip()]
+
+
+def _places(
+    text: str,
+    bodies: Sequence[tuple[int, int]],
+    contents: Sequence[tuple[str, TokenSource]],
+    added: Iterable[str],
+) -> list[_Place]:
+    """Where the contents stand, in order; those that the template rewrites are left out."""
+    places: list[_Place] = []
+    position = 0
+    for number, (content, _) in enumerate(contents):
+        wanted = content.strip()  # templates strip contents
+        start = _place(text, [(max(a, position), b) for a, b in bodies if b > position], wanted) if wanted else -1
+        if start < 0 and any(each in wanted for each in added):  # then it may be more than one body
+            start = text.find(wanted, position)
+        if start < 0:
+            continue
+        before, after = content[: content.index(wanted)], content[content.index(wanted) + len(wanted) :]
+        end = start + len(wanted)
+        if text.endswith(before, position, start):
+            start -= len(before)
+        if text.startswith(after, end):
+            end += len(after)
+        places.append(_Place(start, end, number))
+        position = end
+    return places
+
+
+def _place(text: str, bodies: Sequence[tuple[int, int]], wanted: str) -> int:
+    """Where `wanted` begins, -1 for nowhere: where it is a whole body, else the beginning or the end of one, else
+    inside of one; a short content occurs in words of the template, too."""
+    for whole in (True, False):
+        for begin, end in bodies:
+            body = text[begin:end].strip()
+            if body == wanted or (not whole and body.startswith(wanted)):
+                return text.index(wanted, begin)
+            if not whole and body.endswith(wanted):
+                return text.rindex(wanted, begin, end)
+    return next((found for begin, end in bodies if (found := text.find(wanted, begin, end)) >= 0), -1)
