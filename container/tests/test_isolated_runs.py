@@ -1,5 +1,7 @@
 """One configuration over environments in different places."""
 
+import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,13 @@ def test_conflicting_releases_in_one_run(config: ContainerConfig, tmp_path: Path
     # the task of index 0 has the answer 100 in both releases
     assert rewards["reasoning_gym/leg_counting", 0] == rewards["older", 0] == 1.0
     assert f'"reasoning_gym": "{OLDER}"' in (tmp_path / "run" / "config.json").read_text()
+    (session,) = json.loads((tmp_path / "run" / "versions.json").read_text())
+    assert session["distributions"]["reasoning-gym"] == version("reasoning-gym") != OLDER
+    (there,) = session["isolated"]
+    assert there["environment"] == "reasoning_gym/leg_counting"
+    assert there["python"].startswith(f"{config.python}.")
+    assert there["distributions"]["reasoning-gym"] == OLDER
+    assert there["distributions"]["llenvs-reasoning-gym"] == version("llenvs-reasoning-gym")
 
 
 def test_isolation_of_a_whole_run() -> None:

@@ -26,7 +26,10 @@ _POST: dict[str, tuple[type[Request], str, str]] = {
 }
 _GET = {
     "/health": ("Whether the server runs; needs no token", "status"),
-    "/spec": ("What is served", "spec, num_tasks, tools, reset_options, sealed, max_request_bytes, protocol"),
+    "/spec": (
+        "What is served",
+        "spec, num_tasks, tools, reset_options, sealed, max_request_bytes, versions, protocol",
+    ),
     "/length": ("Number of tasks", "length"),
     "/tools": ("Tools that observations may offer", "tools, with JSON Schemas of their arguments"),
     "/tasks": ("A page of the tasks", "tasks: task_index and first observation; total"),

@@ -24,7 +24,9 @@ from llenvs.container.wire import (
 from llenvs.core.encoding import decode, dumps
 from llenvs.core.environment import Environment
 from llenvs.core.errors import LLEnvsError, UpstreamFailed
+from llenvs.core.registry import ENTRY_POINT_GROUP
 from llenvs.core.state import State
+from llenvs.core.versions import made_of
 from llenvs_container.log import logger
 from llenvs_container.requests import (
     ComputeRewardsRequest,
@@ -82,6 +84,7 @@ class Service:
                 tuple(env.reset_options),
                 self._sealer is not None,
                 self._max_request_bytes,
+                made_of([env], [ENTRY_POINT_GROUP]),
             )
         )
 

@@ -86,7 +86,9 @@ def test_resets_rewards_and_descriptions_come_back_as_they_were():
     assert read_rewards({"rewards": encode(bundle)}) == bundle
     with pytest.raises(EncodingFailed):
         read_rewards({"rewards": [1]})
-    description = Description(EnvironmentSpec("n", "a"), 3, (ToolDefinition("t"),), ("task_index",), True, 1000)
+    description = Description(
+        EnvironmentSpec("n", "a"), 3, (ToolDefinition("t"),), ("task_index",), True, 1000, {"python": "3"}
+    )
     assert read_description(json.loads(describe_answer(description))) == description
 
 

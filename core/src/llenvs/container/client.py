@@ -82,6 +82,11 @@ class ContainerEnvironment(Environment[Any]):
         return self._description.tools
 
     @property
+    def server_versions(self) -> Mapping[str, Any]:
+        """What the environment is made of where it runs: `llenvs.core.versions.made_of` there."""
+        return self._description.versions
+
+    @property
     def is_sealed(self) -> bool:
         """Whether hidden state comes encrypted."""
         return self._description.sealed

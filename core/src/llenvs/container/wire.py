@@ -27,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from llenvs.core.action import Action
@@ -41,7 +41,7 @@ from llenvs.core.tools import ToolCall, ToolDefinition
 PROTOCOL = 1
 """Version of the format; a client refuses a server of another one."""
 
-_RESULT_FIELDS = tuple(field.name for field in fields(StepResult) if field.name != "next_state")
+_RESULT_FIELDS = tuple(each.name for each in fields(StepResult) if each.name != "next_state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Description:
     """What a server says of its environment once, when a client connects.
 
     `sealed`: hidden state leaves the server encrypted. `reset_options`: keys that ``reset(options=...)`` takes.
-    `max_request_bytes`: a longer request is refused.
+    `max_request_bytes`: a longer request is refused. `versions`: `llenvs.core.versions.made_of` the environment.
     """
 
     spec: EnvironmentSpec
@@ -58,6 +58,7 @@ class Description:
     reset_options: tuple[str, ...]
     sealed: bool
     max_request_bytes: int
+    versions: dict[str, Any] = field(default_factory=dict)
     protocol: int = PROTOCOL
 
 
@@ -206,7 +207,7 @@ def read_rewards(answer: Mapping[str, Any]) -> SignalBundle:
 
 def describe_answer(description: Description) -> str:
     """The text of describe's answer."""
-    return dumps({field.name: getattr(description, field.name) for field in fields(Description)})
+    return dumps({each.name: getattr(description, each.name) for each in fields(Description)})
 
 
 def read_description(answer: Mapping[str, Any]) -> Description:
