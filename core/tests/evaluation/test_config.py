@@ -13,6 +13,7 @@ from llenvs.core.rewards import make_reward_functions
 from llenvs.evaluation import (
     ConfigError,
     EvaluationConfig,
+    RunFolderError,
     load_config,
     prepare_run,
     read_trajectories,
@@ -159,6 +160,68 @@ def test_the_prompt_decides_how_answers_are_read_unless_told_otherwise(tmp_path:
         assert "set answer_extractor to 'boxed'" in notice
 
 
+SEGMENTED = """\
+environments:
+  - name: sums/addition
+    num_tasks: 2
+    segmentation:
+      by: sentence
+      max_segments: 8
+      reward_functions: [{{type: format, pattern: '\\d', name: has_number, weight: 0.5}}]
+  - {{name: sums/addition, label: lines, num_tasks: 1, segmentation: line}}
+model: {{backend: scripted, script: "I add. It is 1.\\n<answer>1</answer>"}}
+output_dir: {folder}
+log: []
+"""
+
+
+def test_responses_by_segments(tmp_path: Path, sums: list[Any]) -> None:
+    path = write(tmp_path, SEGMENTED.format(folder=tmp_path / "run"))
+    result = run_config(path)
+    assert [each.closed for each in sums] == [1, 1]
+    by_sentence, by_line = result.environments.values()
+    assert list(result.environments) == ["test/addition[sentence]", "lines"]
+    assert (by_sentence.success_rate, by_line.success_rate) == (0.5, 1.0)
+    assert by_sentence.signals["has_number"].mean == 2.0
+    first, second, lines = sorted(
+        read_trajectories(tmp_path / "run"), key=lambda r: (r["environment"] == "lines", r["task_index"])
+    )
+    said = ["I add.", " It is 1.\n", "<answer>1</answer>"]
+    assert [turn["response"] for turn in first["turns"]] == [turn["response"] for turn in second["turns"]] == said
+    assert [turn["reward"] for turn in first["turns"]] == [0.0, 0.5, 1.5]
+    assert [turn["response"] for turn in lines["turns"]] == ["I add. It is 1.\n", "<answer>1</answer>"]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["environments"][1]["segmentation"] == {"by": "line"}
+    assert config["environments"][0]["spec"]["metadata"]["segmentation"]["max_segments"] == 8
+    # what is done stays done, also when the short form is spelled out; another segmentation is another run
+    text = path.read_text()
+    assert run_config(write(tmp_path, text.replace("segmentation: line", "segmentation: {by: line}"))).complete
+    for old, new in (
+        ("by: sentence", "by: paragraph"),
+        ("weight: 0.5", "weight: 0.25"),
+        ("segmentation: line", "size: 10"),
+    ):
+        with pytest.raises(RunFolderError, match="environments"):
+            run_config(write(tmp_path, text.replace(old, new)))
+
+
+def test_limits_and_answer_formats_of_segmented_environments(tmp_path: Path) -> None:
+    text = "environments: {name: sums/addition, answer_extractor: tag_based, segmentation: sentence}\n"
+    text += "model: {backend: scripted, script: 'One. Two. Three.'}\n"
+    text += "system_prompt: math_boxed\nmax_steps: 1\nlog: []\n"
+    with prepare_run(write(tmp_path, text)) as prepared:
+        (notice,) = prepared.notices
+        assert notice.startswith("test/addition: ")
+        assert "set answer_extractor to 'boxed'" in notice
+        result = run_config(prepared)
+    (figures,) = result.environments.values()
+    assert (figures.num_done, figures.num_errors, figures.mean_reward) == (
+        10,
+        0,
+        0.0,
+    )  # one response, not one segment
+
+
 def test_variables_of_the_process_and_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUN_NAME", "first")
     text = f"""\
@@ -189,6 +252,7 @@ def test_a_key_is_not_written_down() -> None:
 # -- what is refused --------------------------------------------------------------------------------------
 
 HEAD = "environments:\n  - name: addition\n    adapter: sums\n"
+SEGMENTED_HEAD = HEAD + "    segmentation:\n"
 MODEL = "model:\n  backend: scripted\n"
 
 
@@ -233,6 +297,37 @@ MODEL = "model:\n  backend: scripted\n"
         (HEAD + "    extra_rewards: [length, formt]\n" + MODEL, 4, "environments[0].extra_rewards[1]", "'format'"),
         (HEAD + "    extra_rewards:\n    - {type: format, tga: x}\n" + MODEL, 5,
          "environments[0].extra_rewards[0].tga", "did you mean 'tag'"),
+        (HEAD + "    segmentation: sentnce\n" + MODEL, 4,
+         "environments[0].segmentation", "did you mean 'sentence'"),
+        (HEAD + "    segmentation: true\n" + MODEL, 4, "environments[0].segmentation",
+         "valid: sentence, line, paragraph, numbered_step, regex"),
+        (SEGMENTED_HEAD + "      max_segments: 3\n" + MODEL, 4, "environments[0].segmentation",
+         "needs the name of a segmenter under 'by'"),
+        (SEGMENTED_HEAD + "      by: lin\n" + MODEL, 5, "environments[0].segmentation.by", "'line'"),
+        (SEGMENTED_HEAD + "      by: line\n      split_line: true\n" + MODEL, 6,
+         "environments[0].segmentation.split_line", "line has no such option"),
+        (SEGMENTED_HEAD + "      by: sentence\n      split_line: true\n" + MODEL, 6,
+         "environments[0].segmentation.split_line", "did you mean 'split_lines'?"),
+        (SEGMENTED_HEAD + "      by: sentence\n      split_lines: 3\n" + MODEL, 6,
+         "environments[0].segmentation.split_lines", "must be True or False, got 3"),
+        (SEGMENTED_HEAD + "      by: line\n      max_segments: 0\n" + MODEL, 6,
+         "environments[0].segmentation.max_segments", "must be a positive integer"),
+        (SEGMENTED_HEAD + "      by: line\n      max_segment: 2\n" + MODEL, 6,
+         "environments[0].segmentation.max_segment", "did you mean 'max_segments'?"),
+        (SEGMENTED_HEAD + "      by: line\n      reward_functions:\n      - lengt\n" + MODEL, 7,
+         "environments[0].segmentation.reward_functions[0]", "did you mean 'length'?"),
+        (SEGMENTED_HEAD + "      by: line\n      reward_functions: 3\n" + MODEL, 6,
+         "environments[0].segmentation.reward_functions", "must be a list of reward functions"),
+        (SEGMENTED_HEAD + "      by: line\n      reward_functions:\n      - {type: format, tga: x}\n" + MODEL, 7,
+         "environments[0].segmentation.reward_functions[0].tga", "did you mean 'tag'?"),
+        (SEGMENTED_HEAD + "      by:\n      - line\n      - {by: regex, pattern: '('}\n" + MODEL, 7,
+         "environments[0].segmentation.by[1].pattern", "is no regular expression"),
+        (HEAD + "    segmentation: {by: regex}\n" + MODEL, 4,
+         "environments[0].segmentation.pattern", "is needed for"),
+        (HEAD + "    segmentation: {by: [line, sentence], boundary: some}\n" + MODEL, 4,
+         "environments[0].segmentation.boundary", "valid: any, all, first"),
+        (HEAD + "    segmentaton: line\n" + MODEL, 4,
+         "environments[0].segmentaton", "did you mean 'segmentation'"),
         (HEAD + MODEL + "output_dir: ''\n", 6, "output_dir", "must be the path of a folder"),
         (HEAD + MODEL + "output_dir: 3\n", 6, "output_dir", "must be the path of a folder"),
         (HEAD + MODEL + "trajectory_timeout: .inf\n", 6, "trajectory_timeout", "finite"),

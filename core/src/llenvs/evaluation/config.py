@@ -47,8 +47,12 @@ class EnvironmentConfig(BaseModel):
         num_tasks: evaluate the first so many tasks; None for the run's `num_tasks`.
         task_indices: evaluate these tasks instead.
         repeats: attempts at each task; None for the run's `repeats`.
-        max_steps: end an episode after so many actions; None for the environment's own limit alone.
+        max_steps: end an episode after so many actions (of a segmented environment: whole responses); None for the
+            environment's own limit alone.
         system_prompt: None for the run's.
+        segmentation: takes responses segment by segment: the name of a segmenter, or a mapping with the name under
+            ``by`` and its options, ``max_segments`` and ``reward_functions`` beside it (see
+            `llenvs.core.segmentation.segmented_environment`); None for whole responses.
         container: where it runs instead of in this process: a runtime ("process", "venv") or a mapping of the
             fields of `llenvs.container.ContainerConfig`; None for the run's `isolation`.
         options: options of the environment, for those whose name is one of the keys above.
@@ -64,6 +68,7 @@ class EnvironmentConfig(BaseModel):
     repeats: int | None = Field(default=None, ge=1)
     max_steps: int | None = Field(default=None, ge=1)
     system_prompt: Any = None
+    segmentation: Any = None
     container: Any = None
     options: dict[str, Any] = Field(default_factory=dict)
 

@@ -17,6 +17,7 @@ from llenvs.evaluation.result import RunResult
 from llenvs.evaluation.run import EvaluationRun, OnTrajectory, PlannedEnvironment
 from llenvs.evaluation.run_folder import open_run_folder
 from llenvs.evaluation.runner import TrajectoryRunner
+from llenvs.evaluation.segmented_runner import runner_for
 from llenvs.inference.backend import Backend
 
 
@@ -117,7 +118,7 @@ class _ConfiguredRun:
         )
 
     def _runner(self, each: PreparedEnvironment, backend: Backend, batch_size: int) -> TrajectoryRunner:
-        return TrajectoryRunner(
+        return runner_for(
             each.environment,
             backend,
             sampling_params=self.prepared.sampling,
@@ -133,5 +134,6 @@ def _resolved(each: PreparedEnvironment) -> dict[str, Any]:
     return {
         **resolved_environment(each.environment, each.label, each.prompt_builder, each.max_steps),
         "options": without_secrets(each.options),
+        **({} if each.segmentation is None else {"segmentation": without_secrets(each.segmentation)}),
         **resolved_amount(each.task_indices, each.repeats),
     }

@@ -8,6 +8,7 @@ from typing import Any
 from llenvs.core.environment import Environment
 from llenvs.core.errors import UnknownOption
 from llenvs.core.registry import environment_registry
+from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.core.single_turn import SingleTurnEnvironment
 from llenvs.inference.prompts import PromptBuilder
 
@@ -37,6 +38,8 @@ def build_environment(
 
 def format_mismatch(environment: Environment[Any], builder: PromptBuilder) -> str | None:
     """A warning when the prompt asks for one answer format and the environment reads another, else None."""
+    if isinstance(environment, SegmentedEnvironment):
+        environment = environment.base_env
     wanted = builder.answer_extractor
     if wanted is None or not isinstance(environment, SingleTurnEnvironment):
         return None

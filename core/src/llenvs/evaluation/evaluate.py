@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
-from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.interruption import run_interruptibly
 from llenvs.evaluation.loggers import LogSpec, RunLogger, make_loggers
@@ -24,7 +22,7 @@ from llenvs.evaluation.run import EvaluationRun, PlannedEnvironment
 from llenvs.evaluation.run_folder import open_run_folder
 from llenvs.evaluation.runner import TrajectoryRunner
 from llenvs.evaluation.segmented_decisions import StepCallback
-from llenvs.evaluation.segmented_runner import SegmentedTrajectoryRunner
+from llenvs.evaluation.segmented_runner import runner_for
 from llenvs.inference.backend import Backend
 from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.sampling import SamplingParams
@@ -168,14 +166,10 @@ class _Evaluation:
         return self.environment
 
     def _runner(self, environment: Environment[Any], builder: PromptBuilder) -> TrajectoryRunner:
-        make: Callable[..., TrajectoryRunner] = TrajectoryRunner
-        if isinstance(environment, SegmentedEnvironment):
-            make = partial(SegmentedTrajectoryRunner, step_callback=self.step_callback)
-        elif self.step_callback is not None:
-            raise InvalidOption("step_callback", self.step_callback, "needs a SegmentedEnvironment")
-        return make(
+        return runner_for(
             environment,
             self.backend,
+            step_callback=self.step_callback,
             sampling_params=self.sampling_params,
             prompt=builder,
             max_steps=self.max_steps,

@@ -22,6 +22,7 @@ from llenvs.core.errors import (
     UnknownOption,
 )
 from llenvs.core.options import parse_options
+from llenvs.core.segmentation.build import segmented_environment
 from llenvs.evaluation.config import EnvironmentConfig, EvaluationConfig, load_config
 from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.prompting import prompt_spec
@@ -45,6 +46,8 @@ class PreparedEnvironment:
         max_steps: the run's own limit on actions, or None.
         prompt_builder: makes the messages.
         options: what the environment was built with.
+        segmentation: how its responses are segmented, as the configuration has it, but without short forms; None
+            when they are not.
     """
 
     label: str
@@ -54,6 +57,7 @@ class PreparedEnvironment:
     max_steps: int | None = None
     prompt_builder: PromptBuilder = field(default_factory=PromptBuilder)
     options: Mapping[str, Any] = field(default_factory=dict)
+    segmentation: Any = None
 
     @property
     def num_trajectories(self) -> int:
@@ -162,6 +166,7 @@ def _environment(
         )
     except LLEnvsError as error:
         raise _environment_error(config, key, entry, error) from None
+    environment = _segmented(config, key, entry, environment)
     mismatch = format_mismatch(environment, builder)
     if mismatch is not None:
         notices.append(mismatch)
@@ -181,7 +186,21 @@ def _environment(
         config.max_steps if entry.max_steps is None else entry.max_steps,
         builder,
         options,
+        {"by": entry.segmentation} if isinstance(entry.segmentation, str | list | tuple) else entry.segmentation,
     )
+
+
+def _segmented(
+    config: EvaluationConfig, key: Key, entry: EnvironmentConfig, environment: Environment[Any]
+) -> Environment[Any]:
+    """`environment`, segmented if the entry wants it; closed when that cannot be."""
+    if entry.segmentation is None:
+        return environment
+    try:
+        return segmented_environment(environment, entry.segmentation)
+    except LLEnvsError as error:
+        environment.close()
+        raise _part_error(config, (*key, "segmentation"), entry.segmentation, error) from None
 
 
 def _container(config: EvaluationConfig, key: Key, entry: EnvironmentConfig) -> Any:
@@ -301,12 +320,12 @@ def _prompt(config: EvaluationConfig, entry: EnvironmentConfig, key: Key, model:
         builder.explain()  # slots without a value show here
     except LLEnvsError as error:
         whole = config.prompt if field_key == ("prompt",) else given
-        raise _prompt_error(config, field_key, whole, error) from None
+        raise _part_error(config, field_key, whole, error) from None
     return builder
 
 
-def _prompt_error(config: EvaluationConfig, key: Key, given: Any, error: LLEnvsError) -> LLEnvsError:
-    """`error`, placed at the part of the prompt `given` under `key` that it names."""
+def _part_error(config: EvaluationConfig, key: Key, given: Any, error: LLEnvsError) -> LLEnvsError:
+    """`error`, placed at the part of what is `given` under `key` that it names."""
     match error:
         case InvalidOption():
             named, text = error.field, str(error).removeprefix(f"{error.field}: ")
@@ -318,7 +337,8 @@ def _prompt_error(config: EvaluationConfig, key: Key, given: Any, error: LLEnvsE
             return config.error(key, str(error))
     first, *inner = named.split(".")
     if first != key[-1]:
-        return config.error(key, str(error))
+        place = _place_of(named, given, as_key=True) if isinstance(error, UnknownOption) else None
+        return config.error((*key, *(place or ())), str(error))
     return config.error((*key, *(int(part) if part.isdecimal() else part for part in inner)), text)
 
 

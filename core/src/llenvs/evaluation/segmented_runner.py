@@ -268,6 +268,27 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
         return runner
 
 
+def runner_for(
+    environment: Environment[Any], backend: Backend, *, step_callback: StepCallback | None = None, **options: Any
+) -> TrajectoryRunner:
+    """The runner for `environment`: by segments if it is segmented, else by whole responses.
+
+    Args:
+        environment: any.
+        backend: the model.
+        step_callback: for a segmented environment, see `StepCallback`.
+        options: of both runners.
+
+    Raises:
+        InvalidOption: there is a callback and no segments, or as the runners.
+    """
+    if isinstance(environment, SegmentedEnvironment):
+        return SegmentedTrajectoryRunner(environment, backend, step_callback=step_callback, **options)
+    if step_callback is not None:
+        raise InvalidOption("step_callback", step_callback, "needs a SegmentedEnvironment")
+    return TrajectoryRunner(environment, backend, **options)
+
+
 def _first_state(steps: Trajectory | list[Any]) -> State[Any] | None:
     if isinstance(steps, Trajectory):
         return steps.initial_state

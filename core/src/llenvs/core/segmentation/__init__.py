@@ -8,6 +8,7 @@ for result in env.replay(state, "First, count the animals. There are 2 dogs. <an
 ```
 """
 
+from llenvs.core.segmentation.build import make_segmenter, segmented_environment, segmenter_names
 from llenvs.core.segmentation.composite import CompositeSegmenter
 from llenvs.core.segmentation.control import final_segment, user_feedback
 from llenvs.core.segmentation.custom import CustomSegmenter
@@ -34,5 +35,8 @@ __all__ = [
     "SentenceSegmenter",
     "TokenSegmenter",
     "final_segment",
+    "make_segmenter",
+    "segmented_environment",
+    "segmenter_names",
     "user_feedback",
 ]
