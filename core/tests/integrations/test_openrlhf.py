@@ -19,7 +19,8 @@ import pytest
 from llenvs import DatasetProvider, Scorer, environment_registry
 from llenvs.core.errors import InvalidOption
 from llenvs.integrations import TaskMismatch
-from llenvs.integrations.openrlhf import make_openrlhf_dataset, make_openrlhf_reward_fn, without_end
+from llenvs.integrations.control_text import without_end
+from llenvs.integrations.openrlhf import make_openrlhf_dataset, make_openrlhf_reward_fn
 from llenvs.integrations.row_scoring import NotScored
 
 torch = pytest.importorskip("torch", reason="needs torch: OpenRLHF takes tensors")
@@ -82,7 +83,10 @@ def test_what_fails_is_raised_and_logged(caplog: pytest.LogCaptureFixture) -> No
 
 def test_ends_of_turns_are_no_answer() -> None:
     assert without_end("<answer>1</answer><|im_end|>\n") == "<answer>1</answer>"
-    assert without_end("a </s> <|endoftext|>") == "a"
+    assert without_end("a </s> <|endoftext|>") == "a "  # what was sampled before the end stays
+    assert without_end("a\n<|end|>") == "a\n"
+    assert without_end("<|im_end|>") == ""
+    assert without_end("", ["", "x"]) == ""
     assert without_end("a <|im_end|> b") == "a <|im_end|> b"
     assert without_end("a\n") == "a\n"  # only what follows an end of turn is cut
 

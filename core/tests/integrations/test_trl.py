@@ -268,9 +268,9 @@ def test_an_environment_starts_from_its_row_and_may_be_used_again() -> None:
         assert environment.get_reward() == 0.0
         assert environment.guess(number=target) == "correct"  # type: ignore[attr-defined]
         assert environment.get_reward() == 1.0
-        steps = environment.episode.turns  # type: ignore[union-attr]
+        steps = environment._episode.turns  # type: ignore[union-attr]
         assert environment.guess(number=1) == "The episode is over."  # type: ignore[attr-defined]
-        assert (environment.get_reward(), environment.episode.turns) == (1.0, steps)  # type: ignore[union-attr]
+        assert (environment.get_reward(), environment._episode.turns) == (1.0, steps)  # type: ignore[union-attr]
     assert environment.reset(**{**rows[0], "prompt": [{"role": "user", "content": ""}]}) == "Find my number."
     with pytest.raises(InvalidOption, match="task_index"):
         environment.reset(prompt="x")

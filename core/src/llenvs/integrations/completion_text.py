@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llenvs.core.errors import InvalidOption
+
 
 def last_answer(completion: Any) -> str:
     """The text of a completion.
@@ -12,15 +14,18 @@ def last_answer(completion: Any) -> str:
     Args:
         completion: a text, or messages (mappings of ``role`` and ``content``), of which the last one of the
             assistant counts: what tools and environments said in between is not the model's answer.
+
+    Raises:
+        InvalidOption: it is neither.
     """
     if isinstance(completion, str):
         return completion
-    if isinstance(completion, Sequence):
+    if isinstance(completion, Sequence) and all(isinstance(message, Mapping) for message in completion):
         for message in reversed(completion):
-            if isinstance(message, Mapping) and message.get("role") == "assistant":
+            if message.get("role") == "assistant":
                 return _text(message.get("content"))
         return ""
-    raise TypeError(f"a completion is a text or a list of messages, got {type(completion).__name__}")
+    raise InvalidOption("completions", completion, "must each be a text or a list of messages")
 
 
 def _text(content: Any) -> str:

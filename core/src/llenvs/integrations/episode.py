@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from llenvs.core.action import Action
 from llenvs.core.environment import StepResult
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import FinishReason, Generation
+from llenvs.core.loop import run_sync
 from llenvs.core.message import ChatMessage
 from llenvs.core.observation import Observation
 from llenvs.core.state import State
@@ -18,11 +20,14 @@ from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.rollout import RolloutError
 from llenvs.inference.tool_calls.reading import with_tool_calls
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, first_difference
+from llenvs.integrations.checks import whole
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.scoring import MISTAKES, Scorer, ScoringResult
 
 EPISODE_OVER = "The episode is over."
 """What a model is told that goes on after the end."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger("llenvs.integrations")
 
@@ -37,13 +42,14 @@ class Episode:
     Args:
         pool: finds the environment of a row.
         row: has ``llenvs`` or ``task_index``; see `ScorerPool.find`.
-        retries: how often a reset or step that raised is tried again.
+        retries: how often a reset or step that raised, or took longer than the `timeout` of the pool's scorers,
+            is tried again, >= 0.
     """
 
     def __init__(self, pool: ScorerPool, row: Mapping[str, Any], *, retries: int = 1) -> None:
         self.scorer: Scorer
         self.scorer, self.task_index, self._digest = pool.find(row)
-        self._retries = retries
+        self._retries = whole("retries", retries, at_least=0)
         self._state: State[Any] | None = None
         self._results: list[StepResult] = []
         self._conversation = Conversation()
@@ -54,6 +60,10 @@ class Episode:
     # -- what happens -------------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        """`abegin`, for callers without a loop."""
+        run_sync(self.abegin())
+
+    async def abegin(self) -> None:
         """Reset.
 
         Raises:
@@ -61,45 +71,38 @@ class Episode:
         """
         for attempt in range(self._retries + 1):
             try:
-                self._begun(self.scorer.first_state(self.task_index, self._digest))
+                self._begun(await self._within(self.scorer.afirst_state(self.task_index, self._digest)))
                 return
             except MISTAKES:
                 raise
             except Exception as error:  # noqa: BLE001 - kept as the failure that it is
                 self._failed(error, attempt)
 
-    async def abegin(self) -> None:
-        """`begin`, for callers with a loop."""
-        for attempt in range(self._retries + 1):
-            try:
-                self._begun(await self.scorer.afirst_state(self.task_index, self._digest))
-                return
-            except MISTAKES:
-                raise
-            except Exception as error:  # noqa: BLE001 - as above
-                self._failed(error, attempt)
-
     def act(self, action: Action, generation: Generation | None = None) -> None:
+        """`aact`, for callers without a loop."""
+        run_sync(self.aact(action, generation))
+
+    async def aact(self, action: Action, generation: Generation | None = None) -> None:
         """Take a step; nothing happens after the end. Raises nothing: the action is the model's doing."""
         for attempt in range(self._retries + 1):
             if self.done or self._state is None:
                 return
             try:
-                self._stepped(action, generation, self.scorer.env.step(self._state, action))
+                self._stepped(action, generation, await self._within(self.scorer.astep(self._state, action)))
                 return
             except Exception as error:  # noqa: BLE001 - as above
                 self._failed(error, attempt)
 
-    async def aact(self, action: Action, generation: Generation | None = None) -> None:
-        """`act`, for callers with a loop."""
-        for attempt in range(self._retries + 1):
-            if self.done or self._state is None:
-                return
-            try:
-                self._stepped(action, generation, await self.scorer.astep(self._state, action))
-                return
-            except Exception as error:  # noqa: BLE001 - as above
-                self._failed(error, attempt)
+    async def _within(self, work: Awaitable[T]) -> T:
+        """`work`, for as long as one call of the environment may take."""
+        limit = self.scorer.timeout
+        try:
+            async with asyncio.timeout(limit) as clock:
+                return await work
+        except TimeoutError as error:
+            if clock.expired():
+                raise TimeoutError(f"no answer within {limit} s") from error
+            raise
 
     def fail(self, said: str) -> None:
         """End the episode as a failure, for a reason outside of the environment."""

@@ -25,14 +25,16 @@ OpenRLHF.
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, NotInstalled
+from llenvs.integrations.checks import names, whole
+from llenvs.integrations.control_text import END_OF_TURN, without_end
 from llenvs.integrations.dataset import DatasetProvider
+from llenvs.integrations.row_files import columns, file_path, hf_dataset, write_lines, write_parquet
 from llenvs.integrations.row_scoring import NotScored, OnError, RowScorer
 from llenvs.integrations.scorer_pool import IDENTITY
 
@@ -44,17 +46,6 @@ __all__ = [
 ]
 
 _log = logging.getLogger("llenvs.integrations")
-
-END_OF_TURN = (
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|eot_id|>",
-    "<|end_of_text|>",
-    "<end_of_turn>",
-    "<|return|>",
-    "</s>",
-)
-"""Texts of end-of-turn tokens of common chat formats, which OpenRLHF leaves in what it hands over."""
 
 
 class OpenRLHFReward:
@@ -83,7 +74,7 @@ class OpenRLHFReward:
             timeout=timeout,
             agent_hook="make_openrlhf_agent_executor",
         )
-        self._end = _end_pattern(end_of_turn)
+        self._ends = names("end_of_turn", end_of_turn)
         self.__name__ = self._rows.pool.name
 
     def __call__(self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
@@ -104,6 +95,8 @@ class OpenRLHFReward:
         import torch
 
         try:
+            if isinstance(queries, str) or not len(queries) == len(prompts) == len(labels):
+                raise InvalidOption("queries", queries, "must be a list, as long as prompts and labels")
             responses = [self.response(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
             results = self._rows.score([row_of(label) for label in labels], responses)
         except NotScored:
@@ -120,6 +113,8 @@ class OpenRLHFReward:
 
     def response(self, query: str, prompt: str) -> str:
         """What the model said: `query` after `prompt`, without end-of-turn tokens at its end."""
+        if not isinstance(query, str) or not isinstance(prompt, str):
+            raise InvalidOption("queries", query, "must be texts, as prompts")
         said = query.removeprefix(prompt)
         if said == query and prompt:
             raise InvalidOption(
@@ -128,7 +123,7 @@ class OpenRLHFReward:
                 "does not begin with its prompt, so the response in it cannot be told",
                 valid="prompts that OpenRLHF did not cut (--data.max_len, --rollout.max_new_tokens)",
             )
-        return self._end.sub("", said)
+        return without_end(said, self._ends)
 
 
 def make_openrlhf_reward_fn(
@@ -164,6 +159,7 @@ def make_openrlhf_agent_executor(
     tokenizer: Any = None,
     max_turns: int | None = None,
     retries: int = 1,
+    timeout: float | None = None,
     on_error: float | str = "raise",
     end_of_turn: Sequence[str] = END_OF_TURN,
     parser: Any = "hermes",
@@ -181,14 +177,18 @@ def make_openrlhf_agent_executor(
             OpenRLHF hands to the executor.
         max_turns: actions of one episode; None for the environment's own limit.
         retries: see `llenvs.integrations.episode.Episode`.
+        timeout: seconds for one reset or step, then it is a failure; None for no limit. What hangs in this process
+            goes on in its thread: to have it ended, isolate the environment (``container="process"``).
         on_error: for an episode whose environment failed: "raise" (logged at ERROR; the run ends), or a number as
             its reward.
-        end_of_turn: texts of the tokens that end an answer.
+        end_of_turn: texts of the tokens that end an answer, beside the tokenizer's end of sequence. An answer
+            without one was cut, and ends the episode.
         parser: the form of tool calls, by its name.
         options: of the environment, when `env` is an address.
 
     Raises:
         NotInstalled: OpenRLHF is missing.
+        InvalidOption: a number is out of range.
     """
     try:
         from llenvs.integrations.openrlhf_agent import executor_class
@@ -199,6 +199,7 @@ def make_openrlhf_agent_executor(
         tokenizer=tokenizer,
         max_turns=max_turns,
         retries=retries,
+        timeout=timeout,
         on_error=on_error,
         end_of_turn=end_of_turn,
         parser=parser,
@@ -229,42 +230,27 @@ def make_openrlhf_dataset(
 
     Returns:
         The path, or the data set.
+
+    Raises:
+        NotInstalled: `pyarrow` (of `datasets`) is missing.
+        InvalidOption: the path is of another kind, or its folder does not exist.
     """
-    if chunk < 1:
-        raise InvalidOption("chunk", chunk, "must be at least 1")
+    chunk = whole("chunk", chunk, at_least=1)
+    file = None if path is None else file_path(path)
+    if file is not None and file.suffix not in (".jsonl", ".parquet"):
+        raise InvalidOption("path", str(path), "is of no known kind", valid="*.jsonl, *.parquet")
     provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt, options=options)
     source = datasource or provider.env.spec.id
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for item in provider:
-            yield {"prompt": item.messages, "label": item.task_id, "datasource": source}
-
-    if path is not None and Path(path).suffix == ".jsonl":
-        return _write_lines(Path(path), rows())
-    if path is not None and Path(path).suffix != ".parquet":
-        raise InvalidOption("path", str(path), "is of no known kind", valid="*.jsonl, *.parquet")
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise NotInstalled("the library `pyarrow`", "openrlhf") from None
+    rows = ({"prompt": item.messages, "label": item.task_id, "datasource": source} for item in provider)
+    if file is not None and file.suffix == ".jsonl":
+        return write_lines(file, rows)
+    pyarrow = columns("openrlhf")
     text = pyarrow.string()
     message = pyarrow.struct([("role", text), ("content", text)])
     schema = pyarrow.schema([("prompt", pyarrow.list_(message)), ("label", text), ("datasource", text)])
-    batches = (pyarrow.RecordBatch.from_pylist(part, schema=schema) for part in _chunks(rows(), chunk))
-    if path is None:
-        try:
-            import datasets
-        except ImportError:
-            raise NotInstalled("the library `datasets`", "openrlhf") from None
-        return datasets.Dataset(pyarrow.Table.from_batches(batches, schema=schema))
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    partial.replace(path)
-    return path
+    if file is None:
+        return hf_dataset(rows, schema, chunk, "openrlhf")
+    return write_parquet(file, rows, schema, chunk)
 
 
 def row_of(label: Any) -> dict[str, Any]:
@@ -273,33 +259,3 @@ def row_of(label: Any) -> dict[str, Any]:
     if text.isdecimal():
         return {"task_index": int(text)}
     return {IDENTITY: text}
-
-
-def _end_pattern(texts: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"\s*(?:(?:{'|'.join(map(re.escape, texts)) or '(?!)'})\s*)+\Z")
-
-
-def without_end(text: str, texts: Sequence[str] = END_OF_TURN) -> str:
-    """`text` without end-of-turn tokens at its end."""
-    return _end_pattern(texts).sub("", text)
-
-
-def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
-    import json
-
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    partial.replace(path)
-    return path
-
-
-def _chunks(rows: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    held: list[dict[str, Any]] = []
-    for row in rows:
-        held.append(row)
-        if len(held) == size:
-            yield held
-            held = []
-    if held:
-        yield held

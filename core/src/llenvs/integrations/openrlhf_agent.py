@@ -13,12 +13,13 @@ from openrlhf.utils.agent import AgentExecutorBase, AgentInstanceBase, MultiTurn
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
-from llenvs.core.message import ChatMessage
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
 from llenvs.inference.tool_calls.reading import with_tool_calls
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, first_difference
+from llenvs.integrations.checks import finite, names, whole
+from llenvs.integrations.control_text import broken_up, control_texts, without_end
 from llenvs.integrations.episode import Episode
-from llenvs.integrations.openrlhf import row_of, without_end
+from llenvs.integrations.openrlhf import row_of
 from llenvs.integrations.row_scoring import NotScored
 from llenvs.integrations.scorer_pool import ScorerPool
 
@@ -36,6 +37,7 @@ class EpisodeAgent(AgentInstanceBase):  # type: ignore[misc, unused-ignore]
     def __init__(self, settings: Settings, chat: ChatIds) -> None:
         self._settings = settings
         self._chat = chat
+        self._ends = settings.ends(chat.tokenizer.tokenizer)
         self._episode: Episode | None = None
         self._given = 0.0
 
@@ -63,7 +65,7 @@ class EpisodeAgent(AgentInstanceBase):  # type: ignore[misc, unused-ignore]
         if episode is None:
             raise InvalidOption("reset", None, "must be called before step")
         said = str(state_dict["action_text"])
-        text = without_end(said, settings.end_of_turn)
+        text = without_end(said, self._ends)
         generation = Generation(text)
         if episode.tools:
             generation = with_tool_calls(generation, self._chat.tokenizer.parser, written=text)
@@ -94,14 +96,18 @@ class EpisodeAgent(AgentInstanceBase):  # type: ignore[misc, unused-ignore]
     def _feedback(self, episode: Episode) -> str:
         """What stands between this answer and the next, as text: after the sampled end of turn."""
         chat = self._chat.tokenizer
-        new = [_harmless(message, self._settings.controls(chat.tokenizer)) for message in episode.new_messages()]
+        # as raw text, that of a control token would end the turn
+        controls = (*control_texts(chat.tokenizer), *self._ends)
+        new = [
+            replace(message, content=broken_up(message.content, controls)) for message in episode.new_messages()
+        ]
         before = [*episode.messages_before(), episode.answer]
         told = chat.render_chat(before, episode.tools, generation_prompt=False).text
         read = chat.render_chat([*before, *new], episode.tools).text
         index = first_difference(told, read)
         if index is not None:
             raise PrefixBreak(episode.turns, index, "characters of the chat template's output")
-        ends = [told.rfind(end) + len(end) for end in self._settings.end_of_turn if end in told]
+        ends = [told.rfind(end) + len(end) for end in self._ends if end in told]
         return told[max(ends, default=len(told)) :] + read[len(told) :]
 
     def _has_room(self, state_dict: Mapping[str, Any], said: str, feedback: str) -> bool:
@@ -125,9 +131,10 @@ class Settings:
     end_of_turn: tuple[str, ...]
     parser: ToolCallParser
 
-    def controls(self, tokenizer: Any) -> tuple[str, ...]:
-        """Texts that a tokenizer takes for control tokens."""
-        return (*tokenizer.all_special_tokens, *self.end_of_turn)
+    def ends(self, tokenizer: Any) -> tuple[str, ...]:
+        """Texts that end an answer."""
+        eos = tokenizer.eos_token
+        return self.end_of_turn if eos is None or eos in self.end_of_turn else (*self.end_of_turn, eos)
 
     def chat_of(self, handed: Any) -> ChatIds:
         """Renders by the tokenizer that was given, or by the one that OpenRLHF handed over."""
@@ -145,18 +152,24 @@ def executor_class(
     tokenizer: Any,
     max_turns: int | None,
     retries: int,
+    timeout: float | None,
     on_error: float | str,
     end_of_turn: Sequence[str],
     parser: Any,
     options: Mapping[str, Any] | None,
 ) -> type[AgentExecutorBase]:
     """See `llenvs.integrations.openrlhf.make_openrlhf_agent_executor`."""
-    if on_error != "raise" and (isinstance(on_error, bool) or not isinstance(on_error, int | float)):
-        raise InvalidOption("on_error", on_error, "is no policy of OpenRLHF", valid='"raise" or a number')
-    if max_turns is not None and max_turns < 1:
-        raise InvalidOption("max_turns", max_turns, "must be at least 1, or None")
-    pool = ScorerPool(env, options, max_concurrency=64)
-    settings = Settings(pool, tokenizer, max_turns, retries, on_error, tuple(end_of_turn), make_parser(parser))
+    if on_error != "raise":
+        finite("on_error", on_error, '"raise"')
+    settings = Settings(
+        ScorerPool(env, options, max_concurrency=64, timeout=timeout),
+        tokenizer,
+        None if max_turns is None else whole("max_turns", max_turns, at_least=1),
+        whole("retries", retries, at_least=0),
+        on_error,
+        names("end_of_turn", end_of_turn),
+        make_parser(parser),
+    )
 
     class AgentExecutor(MultiTurnAgentExecutor):  # type: ignore[misc, unused-ignore]
         """Plays episodes of LLEnvs."""
@@ -198,12 +211,3 @@ def executor_class(
                 raise
 
     return AgentExecutor
-
-
-def _harmless(message: ChatMessage, controls: Sequence[str]) -> ChatMessage:
-    """The message with the text of control tokens broken up: as raw text it would end the turn."""
-    content = message.content
-    for control in controls:
-        if control and control in content:
-            content = content.replace(control, f"{control[0]} {control[1:]}")
-    return message if content == message.content else replace(message, content=content)

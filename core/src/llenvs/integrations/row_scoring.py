@@ -9,6 +9,7 @@ from typing import Any, Literal
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.loop import run_sync
+from llenvs.integrations.checks import finite
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.scoring import ScoringResult
 
@@ -46,10 +47,8 @@ class RowScorer:
         timeout: float | None = None,
         agent_hook: str,
     ) -> None:
-        if on_error not in ("skip", "raise") and (
-            isinstance(on_error, bool) or not isinstance(on_error, int | float)
-        ):
-            raise InvalidOption("on_error", on_error, "is no policy", valid='"skip", "raise" or a number')
+        if not isinstance(on_error, str) or on_error not in ("skip", "raise"):
+            finite("on_error", on_error, '"skip" or "raise"')
         self.pool = ScorerPool(env, max_concurrency=max_concurrency, timeout=timeout)
         self.on_error = on_error
         self._agent_hook = agent_hook
@@ -60,7 +59,8 @@ class RowScorer:
         """A result for each row, in order; those of one environment are scored together.
 
         Raises:
-            TaskMismatch, InvalidOption: a row is no task of its environment.
+            TaskMismatch, TaskIndexOutOfRange, InvalidOption: a row is no task of its environment, or a response is
+                no text.
             NotScored: with ``on_error="raise"``.
         """
         return run_sync(self.ascore(rows, responses))
@@ -70,6 +70,9 @@ class RowScorer:
         found = [self.pool.find(row) for row in rows]
         if len(found) != len(responses):
             raise InvalidOption("responses", len(responses), f"must be as many as rows ({len(found)})")
+        for response in responses:
+            if not isinstance(response, str):
+                raise InvalidOption("response", response, "is no text")
         results: list[ScoringResult | None] = [None] * len(found)
         for scorer in dict.fromkeys(scorer for scorer, _, _ in found):
             self._check(scorer.env)

@@ -10,6 +10,7 @@ from typing import Any
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.registry import make
+from llenvs.integrations.checks import seconds, task_index, whole
 from llenvs.integrations.scoring import Scorer
 from llenvs.integrations.task_identity import TaskIdentity, environment_origin
 
@@ -28,6 +29,9 @@ class ScorerPool:
             one.
         options: of `env`, when it is an address.
         scorer_options: of each `Scorer` (`max_concurrency`, `timeout`).
+
+    Raises:
+        InvalidOption: `env` is no environment, or a scorer's option is out of range.
     """
 
     def __init__(
@@ -36,10 +40,16 @@ class ScorerPool:
         options: Mapping[str, Any] | None = None,
         **scorer_options: Any,
     ) -> None:
-        self._default = make(env, **(options or {})) if isinstance(env, str) else env
-        if self._default is not None and not isinstance(self._default, Environment):
+        if env is not None and not isinstance(env, Environment | str):
             raise InvalidOption("env", env, 'must be an Environment or "adapter/name"')
+        if options and not isinstance(env, str):
+            raise InvalidOption("options", dict(options), "go with an address, not with an environment")
+        # a wrong one is said here, and not when the first row is scored
+        if "max_concurrency" in scorer_options:
+            whole("max_concurrency", scorer_options["max_concurrency"], at_least=1)
+        seconds("timeout", scorer_options.get("timeout"))
         self._scorer_options = scorer_options
+        self._default = make(env, **(options or {})) if isinstance(env, str) else env
         self._scorers: dict[str, Scorer] = {}
         self._lock = threading.Lock()
 
@@ -62,7 +72,7 @@ class ScorerPool:
             row: holds ``llenvs`` (an identity) or ``task_index``.
 
         Raises:
-            InvalidOption: neither is there, or there is no environment for a bare index.
+            InvalidOption: neither is there, the index is no whole number, or there is no environment for it.
         """
         text = row.get(IDENTITY)
         if text:
@@ -75,7 +85,7 @@ class ScorerPool:
             )
         if self._default is None:
             raise InvalidOption("env", None, "is needed for rows that have a task_index and no identity")
-        return self._made("", self._default, 0), int(index), None
+        return self._made("", self._default, 0), task_index(index), None
 
     def close(self) -> None:
         """Close the environments that this pool made."""

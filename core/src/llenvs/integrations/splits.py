@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
+from llenvs.integrations.checks import finite, whole
 from llenvs.integrations.task_identity import prompt_sha256
 
 
@@ -27,22 +28,23 @@ def split_tasks(
     tasks of one prompt are never on different sides.
 
     Args:
-        tasks: an environment, or a number of tasks.
+        tasks: an environment, or a number of tasks, >= 0.
         test_share: of the tasks for testing, 0 <= share <= 1. Met on average, not exactly.
         seed: other seeds, other splits.
         distinct_prompts: reset every task for its prompt. False is quicker and trusts that no prompt occurs twice.
 
     Raises:
-        InvalidOption: the share is not in range.
+        InvalidOption: the share is not in range, or `tasks` is neither.
     """
-    if not 0.0 <= test_share <= 1.0:
+    if not 0.0 <= finite("test_share", test_share, "0 to 1") <= 1.0:
         raise InvalidOption("test_share", test_share, "is no share", valid="0 to 1")
-    size = tasks if isinstance(tasks, int) else len(tasks)
+    environment = tasks if isinstance(tasks, Environment) else None
+    size = whole("tasks", tasks, at_least=0) if environment is None else len(environment)
     sides: tuple[list[int], list[int]] = ([], [])
     for index in range(size):
         key = str(index)
-        if not isinstance(tasks, int) and distinct_prompts:
-            key = prompt_sha256(tasks.reset(seed=0, options={"task_index": index})[0].observation)
+        if environment is not None and distinct_prompts:
+            key = prompt_sha256(environment.reset(seed=0, options={"task_index": index})[0].observation)
         digest = hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
         sides[int.from_bytes(digest, "big") < test_share * 2**64].append(index)
     return TaskSplit(tuple(sides[0]), tuple(sides[1]))

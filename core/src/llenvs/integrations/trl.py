@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from llenvs.core.environment import Environment
+from llenvs.core.errors import InvalidOption
 from llenvs.integrations.completion_text import last_answer
 from llenvs.integrations.dataset import DatasetProvider
 from llenvs.integrations.row_scoring import OnError, RowScorer
@@ -65,14 +66,26 @@ class TRLReward:
             completions: texts, or lists of messages.
             log_metric: TRL's, for the mean of each signal.
             columns: the data set's other columns; ``llenvs`` or ``task_index`` is needed.
+
+        Raises:
+            TaskMismatch, TaskIndexOutOfRange, InvalidOption: a row is of no task, or of another version of it.
+            NotScored: the environment failed, and ``on_error`` is "raise".
         """
-        names = [name for name in ("llenvs", "task_index") if columns.get(name) is not None]
-        rows = [{name: columns[name][number] for name in names} for number in range(len(completions))]
+        rows = _rows(columns, len(completions))
         results = self._rows.score(rows, [last_answer(completion) for completion in completions])
         if log_metric is not None and results:
             for name, value in _means(results):
                 log_metric(name, value)
         return [self._rows.reward(result) for result in results]
+
+
+def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """What tells the task of each completion."""
+    given = {name: columns[name] for name in (IDENTITY, "task_index") if columns.get(name) is not None}
+    for name, column in given.items():
+        if not isinstance(column, Sequence) or isinstance(column, str) or len(column) != count:
+            raise InvalidOption(name, column, f"must be a list, of one for each of the {count} completions")
+    return [{name: column[number] for name, column in given.items()} for number in range(count)]
 
 
 def make_trl_reward_fn(

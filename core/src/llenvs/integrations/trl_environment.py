@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llenvs.core.action import Action
@@ -11,9 +11,10 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.observation import Observation
 from llenvs.core.tools import ToolCall, ToolDefinition
+from llenvs.integrations.checks import whole
+from llenvs.integrations.control_text import broken_up
 from llenvs.integrations.episode import EPISODE_OVER, Episode
 from llenvs.integrations.scorer_pool import ScorerPool
-from llenvs.integrations.scoring import ScoringResult
 from llenvs.integrations.trl_tools import tool_method
 
 ACT = ToolDefinition(
@@ -38,16 +39,15 @@ class EnvironmentFailed(LLEnvsError):
 class TRLEnvironment:
     """An episode for TRL. All public functions of its class but `reset` and `get_reward` are tools.
 
-    Attributes (none is a function, so none is a tool):
-        episode: the one that goes on, None before the first `reset`.
+    A tool may have any name that a method can have, since all of its own begins with ``_``.
     """
 
     _pool: ScorerPool
     _retries: int
-    _on_episode: Callable[[ScoringResult], None] | None
+    _acts_by_text: bool
 
     def __init__(self) -> None:
-        self.episode: Episode | None = None
+        self._episode: Episode | None = None
 
     def reset(self, **row: Any) -> str | None:
         """Begin the episode of a row of `make_trl_dataset`.
@@ -59,18 +59,18 @@ class TRLEnvironment:
             InvalidOption: the row names no task.
             TaskMismatch: it is of another version of the task.
         """
-        self.episode = Episode(self._pool, row, retries=self._retries)
-        self.episode.begin()
+        self._episode = Episode(self._pool, row, retries=self._retries)
+        self._episode.begin()
         if _is_empty(row.get("prompt")):
-            return _opening(self.episode.observation)
+            return broken_up(_opening(self._episode.observation))
         return None
 
     def get_reward(self) -> float | None:
         """The reward of what was done; None where the environment failed, which TRL leaves out of the group."""
-        return None if self.episode is None else self.episode.result().reward
+        return None if self._episode is None else self._episode.result().reward
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        episode = self.episode
+        episode = self._episode
         if episode is None:
             raise InvalidOption("episode", None, "is needed: call reset first")
         if episode.done:
@@ -84,10 +84,8 @@ class TRLEnvironment:
         episode.act(action)
         if episode.failure is not None:
             raise EnvironmentFailed
-        said = _answer(episode.observation)
+        said = broken_up(_answer(episode.observation))
         return said or (EPISODE_OVER if episode.done else "")
-
-    _acts_by_text: bool
 
 
 class TRLEnvironmentFactory:
@@ -104,10 +102,12 @@ class TRLEnvironmentFactory:
         tools: Iterable[ToolDefinition] | None = None,
         name: str | None = None,
         retries: int = 1,
+        timeout: float | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._made_from = (tools if tools is None else tuple(tools), name, retries)
-        self.pool = ScorerPool(env, options)
+        whole("retries", retries, at_least=0)
+        self._made_from = (tools if tools is None else tuple(tools), name, retries, timeout)
+        self.pool = ScorerPool(env, options, timeout=timeout)
         chosen = self._made_from[0]
         if chosen is None:
             chosen = _tools_of(self.pool.environment)
@@ -135,8 +135,10 @@ class TRLEnvironmentFactory:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         pool = state["pool"]
-        tools, name, retries = state["made_from"]
-        self.__init__(pool.environment, tools=tools, name=name, retries=retries)  # type: ignore[misc]
+        tools, name, retries, timeout = state["made_from"]
+        self.__init__(  # type: ignore[misc]
+            pool.environment, tools=tools, name=name, retries=retries, timeout=timeout
+        )
 
 
 def make_trl_environment(
@@ -145,6 +147,7 @@ def make_trl_environment(
     tools: Iterable[ToolDefinition] | None = None,
     name: str | None = None,
     retries: int = 1,
+    timeout: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> TRLEnvironmentFactory:
     """An `environment_factory` for `GRPOTrainer`: multi-turn episodes in which the model acts by calling tools.
@@ -155,7 +158,8 @@ def make_trl_environment(
     - The reward is the sum of all steps, logged as ``rewards/<name>/mean``.
     - A failure of the environment (tried again `retries` times first) gives the model an error without details and
       the reward None, which TRL leaves out.
-    - An action that the benchmark refuses is answered in the benchmark's own words.
+    - An action that the benchmark refuses is answered in the benchmark's own words. Texts of control tokens in
+      what it says are broken up (``< |im_end|>``), since TRL would read them as such.
     - TRL's loop ends when the model calls no tool, and the environment does not hear that last text: environments
       that are answered by text at the end need `make_trl_rollout_fn`. After the end of an episode each further
       call is answered with "The episode is over." and changes nothing.
@@ -169,12 +173,14 @@ def make_trl_environment(
         tools: those to offer; None for those of the environment.
         name: of the class, and in TRL's metrics; None for ``llenvs_<environment>``.
         retries: see `llenvs.integrations.episode.Episode`.
+        timeout: seconds for one reset or step, then it is a failure; None for no limit. What hangs in this process
+            goes on in its thread: to have it ended, isolate the environment (``container="process"``).
         options: of the environment, when `env` is an address.
 
     Raises:
         InvalidOption: a tool whose name TRL cannot take.
     """
-    return TRLEnvironmentFactory(env, tools=tools, name=name, retries=retries, options=options)
+    return TRLEnvironmentFactory(env, tools=tools, name=name, retries=retries, timeout=timeout, options=options)
 
 
 def _tools_of(environment: Environment[Any] | None) -> tuple[ToolDefinition, ...]:

@@ -15,6 +15,7 @@ from llenvs.core.loop import run_sync
 from llenvs.core.message import ChatMessage
 from llenvs.inference.tool_calls import ToolCallParser
 from llenvs.integrations.chat_ids import ChatIds, Turn
+from llenvs.integrations.checks import whole
 from llenvs.integrations.episode import Episode, generation_of, message_of, signal_metrics
 from llenvs.integrations.scorer_pool import IDENTITY, ScorerPool
 
@@ -104,16 +105,15 @@ class TRLRollout:
         max_turns: int | None = None,
         max_concurrency: int = 8,
         retries: int = 1,
+        timeout: float | None = None,
         renderer: Any = None,
         parser: ToolCallParser | None = None,
         chat_template: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if max_turns is not None and max_turns < 1:
-            raise InvalidOption("max_turns", max_turns, "must be at least 1, or None")
-        self._pool = ScorerPool(env, options, max_concurrency=max_concurrency)
-        self._max_turns = max_turns
-        self._retries = retries
+        self._max_turns = None if max_turns is None else whole("max_turns", max_turns, at_least=1)
+        self._retries = whole("retries", retries, at_least=0)
+        self._pool = ScorerPool(env, options, max_concurrency=max_concurrency, timeout=timeout)
         self._renderer = renderer
         self._parser = parser
         self._chat_template = chat_template
@@ -227,6 +227,7 @@ def make_trl_rollout_fn(
     max_turns: int | None = None,
     max_concurrency: int = 8,
     retries: int = 1,
+    timeout: float | None = None,
     renderer: Any = None,
     parser: ToolCallParser | None = None,
     chat_template: str | None = None,
@@ -255,6 +256,8 @@ def make_trl_rollout_fn(
         max_turns: actions of one episode; None for the environment's own limit.
         max_concurrency: resets and steps at once.
         retries: see `llenvs.integrations.episode.Episode`.
+        timeout: seconds for one reset or step, then it is a failure; None for no limit. What hangs in this process
+            goes on in its thread: to have it ended, isolate the environment (``container="process"``).
         renderer: of PyPI `renderers`, for bridges between turns; see `TrajectoryMasker`.
         parser: the form of tool calls; None for `HermesToolCallParser`.
         chat_template: Jinja text that replaces the model's own, for models whose template drops what was said
@@ -266,6 +269,7 @@ def make_trl_rollout_fn(
         max_turns=max_turns,
         max_concurrency=max_concurrency,
         retries=retries,
+        timeout=timeout,
         renderer=renderer,
         parser=parser,
         chat_template=chat_template,

@@ -13,14 +13,16 @@ Environments of several turns run in `LLEnvsAgentLoop`. This module imports with
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from llenvs.core.environment import Environment
-from llenvs.core.errors import InvalidOption, NotInstalled
-from llenvs.integrations.dataset import DatasetProvider
+from llenvs.core.errors import InvalidOption, UnknownOption, nearest
+from llenvs.integrations.checks import names, whole
+from llenvs.integrations.dataset import DatasetProvider, TaskItem
+from llenvs.integrations.row_files import columns, file_path, hf_dataset, write_parquet
 from llenvs.integrations.row_scoring import OnError, RowScorer
 from llenvs.integrations.scorer_pool import IDENTITY
 from llenvs.integrations.scoring import ScoringResult
@@ -76,8 +78,8 @@ class VerlReward:
             timeout=timeout,
             agent_hook="LLEnvsAgentLoop (agent_name: llenvs)",
         )
-        self._retries = retries
-        self._signals = tuple(signals)
+        self._retries = whole("retries", retries, at_least=0)
+        self._signals = names("signals", signals)
         self.__name__ = self._rows.pool.name
 
     def __call__(
@@ -201,6 +203,10 @@ def compute_score(
         reward_kwargs: ``on_error``, ``retries``, ``signals``, ``max_concurrency``, ``timeout`` of
             `make_verl_reward_fn`, as ``+reward.custom_reward_function.reward_kwargs.signals=[...]``; veRL's own
             (``reward_router_address`` ...) are left alone.
+
+    Raises:
+        UnknownOption: a keyword that looks like one of these.
+        TaskMismatch, InvalidOption: the row is of no task, or of another version of it.
     """
     return _shared(reward_kwargs)(data_source, solution_str, ground_truth, extra_info)
 
@@ -262,20 +268,16 @@ def make_verl_dataset(
 
     Raises:
         NotInstalled: `pyarrow` (of `datasets`) is missing.
+        InvalidOption: the path's folder does not exist.
     """
-    if chunk < 1:
-        raise InvalidOption("chunk", chunk, "must be at least 1")
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise NotInstalled("the library `pyarrow`", "verl") from None
+    chunk = whole("chunk", chunk, at_least=1)
+    pyarrow = columns("verl")
     provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt, options=options)
     spec = provider.env.spec
     agent = agent_name or (AGENT_NAME if spec.is_multi_turn else None)
     schema = _schema(pyarrow, agent is not None)
 
-    def row(item: Any) -> dict[str, Any]:
+    def row(item: TaskItem) -> dict[str, Any]:
         made = {
             "data_source": data_source or spec.id,
             "prompt": item.messages,
@@ -285,24 +287,10 @@ def make_verl_dataset(
         }
         return made if agent is None else {**made, "agent_name": agent}
 
-    def batches() -> Iterator[Any]:
-        for first in range(0, len(provider), chunk):
-            rows = [row(item) for item in provider[first : first + chunk]]
-            yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
-
+    rows = map(row, provider)
     if path is None:
-        try:
-            import datasets
-        except ImportError:
-            raise NotInstalled("the library `datasets`", "verl") from None
-        return datasets.Dataset(pyarrow.Table.from_batches(batches(), schema=schema))
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
-        for batch in batches():
-            writer.write_batch(batch)
-    partial.replace(path)
-    return path
+        return hf_dataset(rows, schema, chunk, "verl")
+    return write_parquet(file_path(path), rows, schema, chunk)
 
 
 def extra_numbers(result: ScoringResult, signals: Iterable[str] = ()) -> dict[str, float]:
@@ -313,9 +301,11 @@ def extra_numbers(result: ScoringResult, signals: Iterable[str] = ()) -> dict[st
 
 
 def _row(extra_info: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    extra_info = extra_info or {}
+    extra_info = {} if extra_info is None else extra_info
+    if not isinstance(extra_info, Mapping):
+        raise InvalidOption("extra_info", extra_info, "is no mapping", valid="that of make_verl_dataset")
     turns = extra_info.get("num_turns")
-    if turns is not None and int(turns) > 2:
+    if turns is not None and whole("num_turns", turns, at_least=0) > 2:
         raise InvalidOption(
             "num_turns",
             int(turns),
@@ -327,17 +317,23 @@ def _row(extra_info: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 _OPTIONS = ("on_error", "retries", "signals", "max_concurrency", "timeout")
 
+_made: dict[str, VerlReward] = {}
+_making = Lock()  # veRL calls in threads, and an environment is to be made once
+
 
 def _shared(reward_kwargs: Mapping[str, Any]) -> VerlReward:
+    """The reward with these options; one for all calls of a process."""
     chosen = {name: reward_kwargs[name] for name in _OPTIONS if name in reward_kwargs}
+    for name in reward_kwargs.keys() - set(_OPTIONS):
+        if nearest(name, _OPTIONS):  # veRL's own, which come along, are called otherwise
+            raise UnknownOption(name, _OPTIONS)
     if "signals" in chosen:
-        chosen["signals"] = tuple(chosen["signals"])
-    return _made(tuple(sorted(chosen.items())))
-
-
-@lru_cache(maxsize=16)
-def _made(options: tuple[tuple[str, Any], ...]) -> VerlReward:
-    return VerlReward(None, **dict(options))
+        chosen["signals"] = names("signals", chosen["signals"])
+    key = repr(sorted(chosen.items()))
+    with _making:
+        if key not in _made:
+            _made[key] = VerlReward(None, **chosen)
+        return _made[key]
 
 
 def _schema(pyarrow: Any, with_agent: bool) -> Any:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -31,7 +32,9 @@ from llenvs.core.message import ChatMessage
 from llenvs.inference.local.chat_template import template_message
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
 from llenvs.integrations.chat_ids import ChatIds
-from llenvs.integrations.episode import Episode, generation_of
+from llenvs.integrations.checks import names, whole
+from llenvs.integrations.control_text import broken_up, control_texts
+from llenvs.integrations.episode import Episode, generation_of, message_of
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.verl import AGENT_NAME, extra_numbers
 
@@ -40,9 +43,10 @@ from llenvs.integrations.verl import AGENT_NAME, extra_numbers
 class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     """Plays one episode of the task of a row: real ids, masks by veRL's own token builder, one reward.
 
-    The reward is the sum of all steps. Observations are appended; sampled tokens stay as they are. An episode ends
-    with the environment, after `max_turns`, with an answer that was cut, or where ``response_length`` leaves no
-    room for a further answer.
+    The reward is the sum of all steps. Observations are appended; sampled tokens stay as they are. Texts of
+    control tokens in a prompt or an observation are broken up (``< |im_end|>``), since veRL would read them as
+    such. An episode ends with the environment, after `max_turns`, with an answer that was cut, or where
+    ``response_length`` leaves no room for a further answer.
 
     A failed environment is tried again; then its response has a mask of zeros, the score 0 and ``llenvs_error``
     1.0, since veRL knows no missing score. (Its group's mean still counts the 0.)
@@ -54,6 +58,8 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         max_turns: actions of one episode; None for the environment's own limit.
         observation_role: of the messages in which the environment speaks: "user" or "tool".
         retries: see `llenvs.integrations.episode.Episode`.
+        timeout: seconds for one reset or step, then it is a failure; null for no limit. What hangs in this process
+            goes on in its thread: to have it ended, isolate the environment (``container="process"``).
         signals: names of signals to log as ``llenvs/<name>``.
         parser: the form of tool calls, by its name.
         kwargs: veRL's.
@@ -67,6 +73,7 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         max_turns: int | None = None,
         observation_role: str = "user",
         retries: int = 1,
+        timeout: float | None = None,
         signals: Sequence[str] = (),
         parser: str = "hermes",
         **kwargs: Any,
@@ -74,13 +81,12 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         super().__init__(*args, **kwargs)
         if observation_role not in ("user", "tool"):
             raise InvalidOption("observation_role", observation_role, "cannot be", valid="user, tool")
-        if max_turns is not None and max_turns < 1:
-            raise InvalidOption("max_turns", max_turns, "must be at least 1, or null")
-        self._pool = _pool(env, json.dumps(_plain(options or {}), sort_keys=True))
-        self._max_turns = max_turns
+        self._pool = _pool(env, json.dumps(_plain(options or {}), sort_keys=True), timeout)
+        self._max_turns = None if max_turns is None else whole("max_turns", max_turns, at_least=1)
         self._role = observation_role
-        self._retries = retries
-        self._signals = tuple(signals)
+        self._retries = whole("retries", retries, at_least=0)
+        self._signals = names("signals", signals)
+        self._controls = control_texts(self.tokenizer)
         self._parser: ToolCallParser = make_parser(parser)
         self._limit = int(self.rollout_config.response_length)
 
@@ -95,9 +101,7 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
             TaskMismatch, InvalidOption: the row is of no task, or of another version of it.
         """
         metrics: dict[str, Any] = {}
-        chat: list[dict[str, Any]] = [
-            {"role": message["role"], "content": message["content"]} for message in row["raw_prompt"]
-        ]
+        chat = [self._told(message_of(message)) for message in row["raw_prompt"]]
         episode = Episode(self._pool, _identity(row), retries=self._retries)
         with simple_timer("tool_calls", metrics):
             await episode.abegin()
@@ -134,7 +138,7 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
                 await episode.aact(action, generation)
             if episode.done or not ended or episode.turns == self._max_turns:
                 break
-            told = [self._told(message) for message in episode.new_messages()]
+            told = [self._heard(message) for message in episode.new_messages()]
             answered = [*chat, _answered(episode.answer)]
             after = [*answered, *told]
             merged, longer, long_logprobs = await self.ct_merge_context_msg(
@@ -189,10 +193,13 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         )
 
     def _told(self, message: ChatMessage) -> dict[str, Any]:
-        told = template_message(message, "mapping")
-        if told["role"] == "user":
-            told["role"] = self._role
-        return told
+        """A message that the model did not write, for veRL's token builder, which reads control tokens in it."""
+        return template_message(replace(message, content=broken_up(message.content, self._controls)), "mapping")
+
+    def _heard(self, message: ChatMessage) -> dict[str, Any]:
+        """A message of the environment, in the role that was chosen for it."""
+        told = self._told(message)
+        return {**told, "role": self._role} if told["role"] == "user" else told
 
 
 def _identity(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,6 +221,6 @@ def _plain(value: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _pool(env: str | None, options: str) -> ScorerPool:
+def _pool(env: str | None, options: str, timeout: float | None) -> ScorerPool:
     """One for all trajectories of a process: veRL makes a loop for each."""
-    return ScorerPool(env, json.loads(options), max_concurrency=64)
+    return ScorerPool(env, json.loads(options), max_concurrency=64, timeout=timeout)

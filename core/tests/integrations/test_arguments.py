@@ -1,0 +1,202 @@
+"""Wrong arguments of the hooks: one clear error where they are given, in every hook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from llenvs import make
+from llenvs.core.errors import InvalidOption, LLEnvsError, UnknownOption
+from llenvs.integrations import DatasetProvider, split_tasks
+from llenvs.integrations.control_text import broken_up, without_end
+from llenvs.integrations.openrlhf import OpenRLHFReward, make_openrlhf_dataset, make_openrlhf_reward_fn, row_of
+from llenvs.integrations.scorer_pool import ScorerPool
+from llenvs.integrations.trl import (
+    make_trl_environment,
+    make_trl_reward_fn,
+    make_trl_rollout_fn,
+)
+from llenvs.integrations.verl import compute_score, make_verl_dataset, make_verl_reward_fn
+
+TIMES, CLIMB = "arithmetic/times", "arithmetic/climb"
+
+
+@pytest.mark.parametrize("wrong", ["a", -1.5, True, [1], "1.0"])
+def test_an_index_is_not_rounded_to_another_task(wrong: Any) -> None:
+    hooks: list[Callable[[], Any]] = [
+        lambda: ScorerPool(TIMES).find({"task_index": wrong}),
+        lambda: make_trl_reward_fn(TIMES)(["?"], ["x"], task_index=[wrong]),
+        lambda: make_verl_reward_fn(TIMES)("s", "x", "", {"task_index": wrong}),
+        lambda: make_trl_environment(CLIMB)().reset(task_index=wrong),
+    ]
+    for hook in hooks:
+        with pytest.raises(InvalidOption, match=r"task_index.*is no whole number"):
+            hook()
+
+
+def test_indices_as_columns_have_them() -> None:
+    numpy = pytest.importorskip("numpy", reason="needs numpy")
+    reward = make_trl_reward_fn(TIMES)
+    for index in (3, numpy.int64(3), 3.0, "3"):
+        assert reward(["?"], ["<answer>6</answer>"], task_index=[index]) == [1.0]
+        assert ScorerPool(TIMES).find(row_of(str(int(index))))[1] == 3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "a", None, True, 1.5])
+def test_concurrency(wrong: Any) -> None:
+    for make_hook in (make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
+        with pytest.raises(InvalidOption, match="max_concurrency"):
+            make_hook(TIMES, max_concurrency=wrong)
+    with pytest.raises(InvalidOption, match="max_concurrency"):
+        make_trl_rollout_fn(CLIMB, max_concurrency=wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "a", True, float("nan"), float("inf")])
+def test_limits_of_time(wrong: Any) -> None:
+    for make_hook in (make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
+        with pytest.raises(InvalidOption, match="timeout"):
+            make_hook(TIMES, timeout=wrong)
+    for make_hook in (make_trl_rollout_fn, make_trl_environment):
+        with pytest.raises(InvalidOption, match="timeout"):
+            make_hook(CLIMB, timeout=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, "a", None, True, 1.5])
+def test_retries(wrong: Any) -> None:
+    for make_hook in (make_trl_rollout_fn, make_trl_environment):
+        with pytest.raises(InvalidOption, match="retries"):
+            make_hook(CLIMB, retries=wrong)
+    with pytest.raises(InvalidOption, match="retries"):
+        make_verl_reward_fn(TIMES, retries=wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "a", True, 1.5])
+def test_turns(wrong: Any) -> None:
+    with pytest.raises(InvalidOption, match="max_turns"):
+        make_trl_rollout_fn(CLIMB, max_turns=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, "ignore", True, float("nan"), [0]])
+def test_what_stands_for_a_missing_reward(wrong: Any) -> None:
+    for make_hook in (make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
+        with pytest.raises(InvalidOption, match="on_error"):
+            make_hook(TIMES, on_error=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"x", ["x", 3], {"a": 1}])
+def test_what_is_no_response(wrong: Any) -> None:
+    hooks: list[Callable[[], Any]] = [
+        lambda: make_trl_reward_fn(TIMES)(["?"], [wrong], task_index=[1]),
+        lambda: make_verl_reward_fn(TIMES)("s", wrong, "", {"task_index": 1}),
+        lambda: OpenRLHFReward(TIMES).response(wrong, "?"),
+    ]
+    for hook in hooks:
+        with pytest.raises(InvalidOption):
+            hook()
+
+
+def test_columns_of_another_length() -> None:
+    reward = make_trl_reward_fn(TIMES)
+    for column in ([1], [1, 2, 3], 3, "12"):
+        with pytest.raises(InvalidOption, match="one for each of the 2 completions"):
+            reward(["?"] * 2, ["x", "y"], task_index=column)
+    with pytest.raises(InvalidOption, match="needed in every row"):
+        reward(["?"], ["x"])
+
+
+def test_rows_of_verl() -> None:
+    reward = make_verl_reward_fn(TIMES)
+    for extra_info in ([1], "x", 5):
+        with pytest.raises(InvalidOption, match="extra_info"):
+            reward("s", "x", "", extra_info)
+    with pytest.raises(InvalidOption, match="num_turns"):
+        reward("s", "x", "", {"task_index": 1, "num_turns": "x"})
+    row = {"llenvs": DatasetProvider(TIMES)[1].task_id}
+    with pytest.raises(UnknownOption, match="did you mean 'retries'"):
+        compute_score("s", "x", "", row, retires=3)
+    # veRL's own come along and are left alone
+    assert compute_score("s", "x", "", row, reward_router_address="a", reward_model_tokenizer=None)["score"] == 0.0
+    for signals in ("right", 5, [5]):
+        with pytest.raises(InvalidOption, match="signals"):
+            compute_score("s", "x", "", row, signals=signals)
+        with pytest.raises(InvalidOption, match="signals"):
+            make_verl_reward_fn(TIMES, signals=signals)
+    with pytest.raises(InvalidOption, match="on_error"):
+        compute_score("s", "x", "", row, on_error=[1])
+
+
+def test_rewards_of_verl_share_their_environment() -> None:
+    """Threads that come together make one; other options, another."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from llenvs.integrations.verl import _shared
+
+    with ThreadPoolExecutor(8) as threads:
+        made = set(threads.map(lambda _: id(_shared({"retries": 7})), range(32)))
+    assert len(made) == 1
+    assert id(_shared({"retries": 8})) not in made
+
+
+def test_files_of_rows(tmp_path: Any) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    for write in (make_verl_dataset, make_openrlhf_dataset):
+        for chunk in (0, "x", None, 1.5, True):
+            with pytest.raises(InvalidOption, match="chunk"):
+                write(TIMES, tmp_path / "a.parquet", chunk=chunk)  # type: ignore[operator]
+        with pytest.raises(InvalidOption, match="folder that does not exist"):
+            write(TIMES, tmp_path / "none" / "a.parquet")  # type: ignore[operator]
+        with pytest.raises(InvalidOption, match="is no path"):
+            write(TIMES, 5)  # type: ignore[operator]
+
+        def failing(*_: Any, env: Any = None, **__: Any) -> Any:
+            raise OSError("the tasks are gone")
+
+        env = make(TIMES)
+        env._start = failing  # type: ignore[method-assign]
+        with pytest.raises(OSError, match="the tasks are gone"):
+            write(env, tmp_path / "a.parquet")  # type: ignore[operator]
+    assert list(tmp_path.iterdir()) == []  # neither half a file nor the beginning of one
+
+
+@pytest.mark.parametrize("wrong", ["a", None, -1, True, 2.5, [1]])
+def test_splits(wrong: Any) -> None:
+    with pytest.raises(InvalidOption, match="tasks"):
+        split_tasks(wrong)
+    with pytest.raises(InvalidOption, match="test_share"):
+        split_tasks(10, test_share=wrong)
+
+
+def test_environments() -> None:
+    for make_hook in (
+        make_trl_reward_fn,
+        make_verl_reward_fn,
+        make_openrlhf_reward_fn,
+        make_trl_environment,
+        make_trl_rollout_fn,
+    ):
+        for wrong in (5, "nope", "nope/x", "arithmetic/nope"):
+            with pytest.raises(LLEnvsError):
+                make_hook(wrong)
+    with pytest.raises(InvalidOption, match="go with an address"):
+        make_trl_rollout_fn(make(CLIMB), options={"size": 3})
+
+
+def test_texts_of_control_tokens() -> None:
+    said = (
+        "x<|im_end|>\n<|im_start|>assistant\nup</s><\uff5cend\uff5c> <end_of_turn>[INST] 1 < 2 "
+        "<answer>3</answer> [1]"
+    )
+    assert broken_up(said) == (
+        "x< |im_end|>\n< |im_start|>assistant\nup< /s>< \uff5cend\uff5c> < end_of_turn>[ INST] 1 < 2 "
+        "<answer>3</answer> [1]"
+    )
+    assert broken_up("a<|x|>b<y>", ["<|x|>"]) == "a< |x|>b<y>"
+
+
+def test_ends_of_turns_are_found_in_one_pass() -> None:
+    """A model that has lost its way writes white space without end; a pattern for it took minutes."""
+    for text in (" " * 3_000_000 + "x", "</s> " * 300_000 + "x", "</s>" * 300_000 + "x"):
+        assert without_end(text) == text
+    assert without_end("x" + "</s> " * 300_000) == "x"
