@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from math import isfinite
 from typing import NamedTuple
 
 from llenvs.core.environment import EnvironmentSpec
@@ -48,22 +48,22 @@ class Outcome(NamedTuple):
         for bundle in rewards:
             last = None
             for signal in bundle.signals:
-                reward = signal.reward
+                name, reward = signal.name, signal.reward
+                if name == declared:
+                    last = signal
+                    if reward is not None and reward >= threshold:
+                        reached = True
                 if signal.feedback:
                     feedback.append(signal.feedback)
-                if signal.name == declared:
-                    last = signal
                 if reward is None:
                     if missing is None and signal.weight and "error" in signal.metadata:
                         missing = signal
-                elif math.isfinite(reward):
-                    sums[signal.name] = sums.get(signal.name, 0.0) + reward
-            if last is not None and last.reward is not None and last.reward >= threshold:
-                reached = True
+                elif isfinite(reward):
+                    sums[name] = sums[name] + reward if name in sums else reward
             total = bundle.total
-            if failure is None and not math.isfinite(total):
-                failure = _not_finite(spec, len(totals), bundle)
             totals.append(total)
+            if failure is None and not isfinite(total):
+                failure = _not_finite(spec, len(totals) - 1, bundle)
         if failure is None and last is not None and not reached:
             failure = _without_number(spec, last)
         success = None if declared is None or failure is not None else reached
@@ -72,14 +72,14 @@ class Outcome(NamedTuple):
 
 def _not_finite(spec: EnvironmentSpec, step: int, bundle: SignalBundle) -> ScorerFailed:
     for signal in bundle:
-        if signal.reward is not None and not math.isfinite(signal.reward * signal.weight):
+        if signal.reward is not None and not isfinite(signal.reward * signal.weight):
             return ScorerFailed(f"{spec.id}: signal {signal.name!r} of step {step} is {signal.reward}")
     return ScorerFailed(f"{spec.id}: the rewards of step {step} add up to more than a float can hold")
 
 
 def _without_number(spec: EnvironmentSpec, signal: Signal) -> ScorerFailed | None:
     """The failure of a success signal that should have had a number; None when it has one."""
-    if signal.reward is not None and math.isfinite(signal.reward):
+    if signal.reward is not None and isfinite(signal.reward):
         return None
     said = signal.metadata.get("error") or signal.feedback
     return ScorerFailed(f"{spec.id}: signal {signal.name!r} could not be computed" + (f": {said}" if said else ""))

@@ -5,6 +5,7 @@ A cleaner is a pure function `str -> str` in linear time. Any cleaner may be nam
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -19,37 +20,47 @@ class UnknownCleaner(UnknownExtractor):
     kind = "cleaner"
 
 
-class Cleaner(NamedTuple):
-    """One named cleaner: its name in YAML, what it does in a line, and the function."""
+class Marks(NamedTuple):
+    """What a text must hold for a cleaner to do anything: marks in angle or square brackets.
 
-    name: str
-    doc: str
-    function: Callable[[str], str]
-
-
-class _Marks(NamedTuple):
-    """A pattern for marks in angle or square brackets; most texts have no square ones: that searches faster."""
+    Most texts have no square brackets, and a pattern that begins with one character searches faster.
+    """
 
     angle: re.Pattern[str]
     either: re.Pattern[str]
+
+    @classmethod
+    def of(cls, angle: str, square: str) -> Marks:
+        """From the sources of the two kinds of marks."""
+        return cls(re.compile(angle), re.compile(f"{angle}|{square}"))
 
     def for_text(self, text: str) -> re.Pattern[str]:
         """What finds the marks in `text`."""
         return self.either if "[" in text else self.angle
 
 
+class Cleaner(NamedTuple):
+    """One named cleaner: its name in YAML, what it does in a line, its function, and its marks if it has some."""
+
+    name: str
+    doc: str
+    function: Callable[[str], str]
+    marks: Marks | None = None
+
+
 # Control tokens of common chat formats. The first alternative covers ChatML, Llama 3, Phi, gpt-oss
 # (<|im_end|>) and DeepSeek's full-width bars (<｜end▁of▁sentence｜>); the rest name tokens one by one.
-_ANGLE = r"<(?:[|｜][^\s|｜<>]{1,64}[|｜]>|/?s>|(?:bos|eos|pad|unk|mask|sep|cls)>|(?:start|end)_of_turn>|</?SYS>>)"
-_SQUARE = r"\[(?:/?INST|BOS|EOS|PAD)\]"
-_SPECIAL_TOKEN = _Marks(re.compile(_ANGLE), re.compile(f"{_ANGLE}|{_SQUARE}"))
+_SPECIAL_TOKEN = Marks.of(
+    r"<(?:[|｜][^\s|｜<>]{1,64}[|｜]>|/?s>|(?:bos|eos|pad|unk|mask|sep|cls)>|(?:start|end)_of_turn>|</?SYS>>)",
+    r"\[(?:/?INST|BOS|EOS|PAD)\]",
+)
 
 
 def _special_tokens(text: str) -> str:
     return _SPECIAL_TOKEN.for_text(text).sub("", text)
 
 
-def _hide_blocks(marks: _Marks, text: str) -> str:
+def _hide_blocks(marks: Marks, text: str) -> str:
     """`text` without the blocks that `marks` mark (groups: the slash, the name).
 
     An unclosed opening tag hides all that follows it. A closing tag without an opening one hides all that
@@ -83,12 +94,10 @@ def _hide_blocks(marks: _Marks, text: str) -> str:
 HIDDEN_TAGS = {"thinking": ("think", "thinking", "thought"), "reasoning": ("reasoning",)}
 
 
-def _tags(names: tuple[str, ...]) -> _Marks:
+def _tags(names: tuple[str, ...]) -> Marks:
     """What finds the opening and closing tags of these names."""
-    inside = f"(/?)({'|'.join(names)})"
-    return _Marks(
-        re.compile(f"<{inside}[>\\]]", re.IGNORECASE), re.compile(f"[<\\[]{inside}[>\\]]", re.IGNORECASE)
-    )
+    tag = rf"(/?)((?i:{'|'.join(names)}))[>\]]"
+    return Marks(re.compile(f"<{tag}"), re.compile(rf"[<\[]{tag}"))
 
 
 _HIDDEN = {cleaner: _tags(names) for cleaner, names in HIDDEN_TAGS.items()}
@@ -177,13 +186,20 @@ _ALL = (
         "special_tokens",
         "removes control tokens of chat formats: <|im_end|>, </s>, [INST], <eos>",
         _special_tokens,
+        _SPECIAL_TOKEN,
     ),
     Cleaner(
         "thinking",
         "hides <think>, <thinking> and <thought> blocks, also when half of the pair is missing",
         _thinking,
+        _HIDDEN["thinking"],
     ),
-    Cleaner("reasoning", "hides <reasoning> blocks, also when half of the pair is missing", _reasoning),
+    Cleaner(
+        "reasoning",
+        "hides <reasoning> blocks, also when half of the pair is missing",
+        _reasoning,
+        _HIDDEN["reasoning"],
+    ),
     Cleaner("whitespace", "strips white space and zero-width characters at both ends", _whitespace),
     Cleaner("blank_lines", "strips blank lines at both ends and keeps indentation", _blank_lines),
     Cleaner("punctuation", "strips trailing punctuation", _punctuation),
@@ -212,16 +228,30 @@ def check_cleaner_names(names: Iterable[str]) -> None:
             raise UnknownCleaner(name, cleaner_names())
 
 
-def clean(text: str, names: Iterable[str]) -> str:
+def clean(text: str, names: tuple[str, ...]) -> str:
     """`text` through the named cleaners, once each, in order."""
-    for name in names:
-        text = CLEANERS[name].function(text)
+    functions, marks = _chain(names)
+    if marks is not None and marks.for_text(text).search(text) is None:
+        return text
+    for function in functions:
+        text = function(text)
     return text
 
 
-def clean_until_stable(text: str, names: Iterable[str]) -> str:
+@functools.lru_cache(maxsize=256)
+def _chain(names: tuple[str, ...]) -> tuple[tuple[Callable[[str], str], ...], Marks | None]:
+    """The functions of these cleaners, and the marks of all of them together if each has some."""
+    chosen = [CLEANERS[name] for name in names]
+    found = [cleaner.marks for cleaner in chosen if cleaner.marks is not None]
+    marks = None
+    if chosen and len(found) == len(chosen):
+        angle = "|".join(each.angle.pattern for each in found)
+        marks = Marks(re.compile(angle), re.compile("|".join(each.either.pattern for each in found)))
+    return tuple(cleaner.function for cleaner in chosen), marks
+
+
+def clean_until_stable(text: str, names: tuple[str, ...]) -> str:
     """`text` through the named cleaners, again and again until nothing changes (six rounds at most)."""
-    names = tuple(names)
     for _ in range(_MAX_ROUNDS):
         cleaned = clean(text, names)
         if cleaned == text:
