@@ -20,7 +20,7 @@ def test_what_was_kept_needs_no_engine(tmp_path: Path, model_path: Path) -> None
         fresh = backend.generate_sync(REQUEST)
     again = LlamaCppBackend(model_path, n_ctx=512, slots=1, cache=tmp_path)
     found = again.generate_sync(REQUEST)
-    assert again._server is None
+    assert again._running is None
     assert (found.text, found.completion_token_ids, found.logprobs) == (
         fresh.text,
         fresh.completion_token_ids,

@@ -125,7 +125,7 @@ def test_closing_ends_requests_under_way(model_path: Path) -> None:
     async def close_while_busy() -> None:
         backend = LlamaCppBackend(model_path, n_ctx=2048, slots=1)
         task = asyncio.create_task(backend.generate(request("Tell me a long story.", ENDLESS)))
-        while backend._server is None:
+        while backend._running is None:
             await asyncio.sleep(0.02)
         await until_busy(backend, 1)
         await backend.aclose()
@@ -139,7 +139,7 @@ def test_closing_from_another_loop(model_path: Path) -> None:
     backend = LlamaCppBackend(model_path, n_ctx=256, slots=1)
     assert backend.chat(FRANCE, SHORT).text == "L'Éto"  # on the shared loop
     asyncio.run(backend.aclose())
-    assert backend._server is None
+    assert backend._running is None
 
 
 def test_the_engine_asks_for_its_key(backend: LlamaCppBackend) -> None:

@@ -97,6 +97,16 @@ def test_exit_without_closing_is_silent(model_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_exit_after_async_calls_alone_is_silent(model_path: Path) -> None:
+    # the shared loop was never started, and no thread can be any more
+    code = HEAD + (
+        "import asyncio\n"
+        "print(asyncio.run(backend.achat('Hi', SamplingParams(temperature=0.0, max_tokens=1))).text)"
+    )
+    done = python(code, model_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_worker_starts_an_engine_of_its_own(model_path: Path) -> None:
     code = HEAD + (

@@ -59,7 +59,7 @@ def test_the_context(backend: VLLMBackend) -> None:
 def test_cancelling_frees_the_request(backend: VLLMBackend) -> None:
     async def cancel_one() -> None:
         task = asyncio.create_task(backend.achat(SEA, ENDLESS))
-        unfinished = backend._running.engine.get_num_unfinished_requests  # type: ignore[union-attr]
+        unfinished = backend._running.llm.get_num_unfinished_requests  # type: ignore[union-attr]
         while unfinished() != 1:
             await asyncio.sleep(0.02)
         task.cancel()

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import json
 import os
 import random
-import threading
-import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
-from llenvs.inference.backend import Backend
 from llenvs.inference.errors import UnsupportedFeature
 from llenvs.inference.local.chat_template import RenderedPrompt
+from llenvs.inference.local.engine_backend import LocalEngineBackend
 from llenvs.inference.local.fingerprint import fingerprint
 from llenvs.inference.local.model_file import DEFAULT_MODEL, named_model
 from llenvs.inference.local.versions import versions_of
 from llenvs.inference.loop import PerLoop, run_sync
-from llenvs.inference.option_checks import check_mappings, check_texts, check_timeout
+from llenvs.inference.option_checks import check_counts, check_mappings, check_texts, check_timeout
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
 from llenvs.inference.tool_calls import ToolCallParser, make_parser
@@ -49,7 +45,7 @@ if TYPE_CHECKING:
 _FINISH = {"eos": FinishReason.STOP, "word": FinishReason.STOP, "limit": FinishReason.LENGTH}
 
 
-class LlamaCppBackend(Backend):
+class LlamaCppBackend(LocalEngineBackend[EmbeddedServer]):
     """A GGUF model run by llama.cpp inside this process.
 
     The engine is loaded at the first request (or by `check`). `slots` requests generate at once, the rest wait in
@@ -133,15 +129,8 @@ class LlamaCppBackend(Backend):
         budget: Budget | Mapping[str, Any] | None = None,
         cache: GenerationCache | str | os.PathLike[str] | None = None,
     ) -> None:
-        for option, value in {
-            "n_ctx": n_ctx,
-            "slots": slots,
-            "threads": threads,
-            "max_concurrency": max_concurrency,
-            "max_tool_calls": max_tool_calls,
-        }.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidOption(option, value, "must be a whole number of at least 1")
+        check_counts(n_ctx=n_ctx, slots=slots, threads=threads)
+        check_counts(max_concurrency=max_concurrency, max_tool_calls=max_tool_calls)
         check_timeout(timeout)
         check_texts(chat_template=chat_template)
         check_mappings(engine=engine)
@@ -164,15 +153,11 @@ class LlamaCppBackend(Backend):
             verbosity=verbosity,
             engine=dict(engine or {}),
         )
-        self._starting = threading.Lock()
-        self._server: EmbeddedServer | None = None
-        self._pid = os.getpid()
         self._clients: PerLoop[EngineClient] = PerLoop(self._new_client)
         self._turns: PerLoop[asyncio.Semaphore] = PerLoop(lambda: asyncio.Semaphore(self.max_concurrency))
         self._tried_schemas: set[str] = set()
         self._vocabulary: Vocabulary | None = None
         self.use(budget=budget, cache=cache)
-        _backends.add(self)
 
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""
@@ -198,14 +183,7 @@ class LlamaCppBackend(Backend):
         Raises:
             ModelNotFound, EngineUnavailable: it cannot be.
         """
-        if self._pid != os.getpid():  # after a fork: the parent's engine has no threads here
-            self._starting = threading.Lock()
-            self._server = None
-            self._pid = os.getpid()
-        with self._starting:
-            if self._server is None:
-                self._server = EmbeddedServer(locate_model(self._named), self.model, self._settings)
-            return self._server
+        return self._start()
 
     @property
     def base_url(self) -> str:
@@ -217,22 +195,17 @@ class LlamaCppBackend(Backend):
         """The key that requests to `base_url` must carry; starts the engine."""
         return self.server.api_key
 
-    async def check(self) -> None:
-        """Load the model. Raises what a request would."""
-        await self._client()
+    def _start_engine(self) -> EmbeddedServer:
+        return EmbeddedServer(locate_model(self._named), self.model, self._settings)
 
-    async def aclose(self) -> None:
-        """Stop the engine; requests under way fail with `ConnectionFailed`. A later request starts it again."""
-        await self._clients.aclose(EngineClient.aclose)
-        if self._pid == os.getpid():
-            with self._starting:
-                server, self._server = self._server, None
-            if server is not None:
-                await asyncio.to_thread(server.stop)
+    def _stop_engine(self, engine: EmbeddedServer) -> None:
+        # it waits up to 30 s for requests under way: they are ended first; on a loop of its own, since at the
+        # interpreter's end no thread for the shared one can be started
+        asyncio.run(self._clients.aclose(EngineClient.aclose))
+        engine.stop()
 
     async def _client(self) -> EngineClient:
-        if self._server is None or self._pid != os.getpid():
-            await asyncio.to_thread(lambda: self.server)
+        await self._started()
         return self._clients.get()
 
     def _new_client(self) -> EngineClient:
@@ -388,19 +361,3 @@ def _logprob(entry: Mapping[str, Any], wanted: int) -> TokenLogprob:
 
 def _spelled(entry: Mapping[str, Any]) -> str:
     return bytes(entry["bytes"]).decode("utf-8", "replace")
-
-
-_backends: weakref.WeakSet[LlamaCppBackend] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    # an engine that is stopped by the interpreter's end waits up to 30 s for requests under way
-    for backend in list(_backends):
-        if backend._server is not None and backend._pid == os.getpid():
-            try:
-                backend.close()
-            except (LLEnvsError, RuntimeError):
-                continue
-
-
-atexit.register(_close_all)

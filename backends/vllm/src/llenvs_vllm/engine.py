@@ -80,7 +80,8 @@ def stop_engine(engine: Any, requests: Sequence[str]) -> None:
 
     The requests under way, named by their ids, end as aborted.
     """
-    if not engine.errored:
+    used = bool(requests) or engine.output_handler is not None  # else there may be no loop, and no thread for one
+    if used and not engine.errored:
         asyncio.run_coroutine_threadsafe(_quiet(engine, requests), shared_loop()).result()
     engine.shutdown()
     engine.shutdown = _nothing  # its __del__ calls it again, at the interpreter's end with a traceback

@@ -38,3 +38,14 @@ def check_texts(**options: object) -> None:
     for name, value in options.items():
         if not isinstance(value, str | None):
             raise InvalidOption(name, type(value).__name__, "must be a text")  # not the value: it may be a key
+
+
+def check_counts(**options: object) -> None:
+    """Refuse options that are neither None nor whole numbers of at least 1.
+
+    Raises:
+        InvalidOption: naming the first one.
+    """
+    for name, value in options.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InvalidOption(name, value, "must be a whole number of at least 1")
