@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import Mapping
@@ -10,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation, Usage
-from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ModelNotFound, ProviderFailed
+from llenvs.inference.errors import BackendError, BadRequest, ProviderFailed
 from llenvs.inference.option_checks import check_mappings
 from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
 from llenvs.inference.sampling import SamplingParams
 from llenvs_anthropic.answers import generation_of, message_of, raw_blocks, usage_of
-from llenvs_anthropic.failures import failure_of, transport_errors
+from llenvs_anthropic.failures import failure_of
 from llenvs_anthropic.messages import chat_to_api, tool_choice_to_api
 
 if TYPE_CHECKING:
@@ -133,21 +132,6 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             hints=dict.fromkeys(("temperature", "top_p", "top_k"), hint),
         )
 
-    async def check(self) -> None:
-        """Ask the server for the model: finds a dead server, a wrong key, a wrong model; costs no tokens."""
-        client = self._clients.get()
-        try:
-            if self._is_provider:
-                await client.models.retrieve(self.model)
-                return
-            known = sorted([str(each.id) async for each in client.models.list()])
-        except (*transport_errors(), AttributeError, TypeError) as error:  # type: ignore[misc]
-            failure = self._failure(error)
-            if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
-                return  # a server without a list of models
-            raise failure from error
-        self._require_listed(known)
-
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""
         return {
@@ -220,14 +204,11 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             if body["max_tokens"] > MOST_UNSTREAMED:
                 async with client.messages.stream(**named) as stream:
                     return message_of(await stream.get_final_message(), self.name)
-            async with asyncio.timeout(self._timeout):  # the SDK's own is for each piece that comes
+            async with self._within_timeout():
                 return message_of(await client.messages.create(**named), self.name)
         except BackendError:
             raise
-        except TimeoutError:
-            said = f"no answer from {self.base_url} within timeout={self._timeout} s"
-            raise BackendTimeout(self.name, said) from None
-        except transport_errors() as error:
+        except self._sdk_errors() as error:
             raise self._failure(error) from error
         except (AssertionError, AttributeError, RuntimeError, TypeError) as error:
             # so the SDK fails on streams that do not hold what they should
@@ -250,8 +231,11 @@ class AnthropicBackend(RemoteBackend["AsyncAnthropic"]):
             http_client=DefaultAsyncHttpxClient(timeout=self._timeout),
         )
 
-    async def _close_client(self, client: AsyncAnthropic) -> None:
-        await client.close()
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        import anthropic
+        import httpx2
+
+        return (anthropic.AnthropicError, httpx2.HTTPError, ValueError)
 
     def _failure(self, error: Exception) -> BackendError:
         return failure_of(

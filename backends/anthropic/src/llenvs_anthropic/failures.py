@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ConnectionFailed, ProviderFailed
-from llenvs.inference.http_failures import failure_of_status, innermost
+from llenvs.inference.errors import BackendError, BackendTimeout, BadRequest, ConnectionFailed
+from llenvs.inference.http_failures import failure_of_status, failure_without_status, innermost
 
 if TYPE_CHECKING:
     import anthropic
@@ -32,33 +32,14 @@ def failure_of(
 ) -> BackendError:
     """The error of ours for what the SDK raised."""
     import anthropic
+    import httpx2
 
-    if isinstance(error, anthropic.APITimeoutError):
-        return BackendTimeout(backend, f"no answer from {base_url} within timeout={timeout} s")
     if isinstance(error, anthropic.APIStatusError):
         return _status_failure(error, backend, model, base_url)
-    if isinstance(error, anthropic.APIConnectionError):
-        return ConnectionFailed(backend, f"no server answers at {base_url} ({innermost(error)})")
-    if isinstance(error, anthropic.APIResponseValidationError | ValueError):
-        return ProviderFailed(backend, f"the answer of {base_url} cannot be read: {error}")
-    if _is_transport_error(error):  # while a streamed answer is read, the SDK lets them through
+    if isinstance(error, httpx2.HTTPError):  # while a streamed answer is read, the SDK lets them through
         kind = BackendTimeout if "Timeout" in type(error).__name__ else ConnectionFailed
         return kind(backend, f"the answer of {base_url} broke off ({innermost(error)})")
-    return ProviderFailed(backend, f"{type(error).__name__}: {error}")
-
-
-def transport_errors() -> tuple[type[Exception], ...]:
-    """What the SDK raises, its HTTP library's errors included."""
-    import anthropic
-    import httpx2
-
-    return (anthropic.AnthropicError, httpx2.HTTPError, ValueError)
-
-
-def _is_transport_error(error: Exception) -> bool:
-    import httpx2
-
-    return isinstance(error, httpx2.HTTPError)
+    return failure_without_status(error, anthropic, backend=backend, base_url=base_url, timeout=timeout)
 
 
 def _status_failure(error: anthropic.APIStatusError, backend: str, model: str, base_url: str) -> BackendError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,14 +9,7 @@ from urllib.parse import urlsplit
 
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
-from llenvs.inference.errors import (
-    AuthenticationFailed,
-    BackendError,
-    BackendTimeout,
-    BadRequest,
-    ModelNotFound,
-    UnsupportedFeature,
-)
+from llenvs.inference.errors import AuthenticationFailed, BackendError, UnsupportedFeature
 from llenvs.inference.remote import RemoteBackend
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.retry import RetryPolicy
@@ -133,23 +125,6 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             json_schema=True,
         )
 
-    async def check(self) -> None:
-        """Ask the server for its models: finds a dead server, a wrong key, a wrong model; costs no tokens."""
-        import openai
-
-        client = self._clients.get()
-        try:
-            if self._is_openai:
-                await client.models.retrieve(self.model)
-                return
-            known = sorted([str(each.id) async for each in client.models.list()])
-        except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
-            failure = self._failure(error)
-            if not self._is_openai and isinstance(failure, ModelNotFound | BadRequest):
-                return  # a server without a list of models
-            raise failure from error
-        self._require_listed(known)
-
     def identity(self) -> Mapping[str, Any]:
         """See `Backend.identity`."""
         return {
@@ -197,18 +172,14 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
         sampling: SamplingParams,
         n: int,
     ) -> list[Generation]:
-        import openai
         from openai.types.chat import ChatCompletion
 
         try:
             # what chat.completions.create() does but for sending the body through its parameters' types, which
             # takes a third of its processor time and would move what it does not know into extra_body
-            async with asyncio.timeout(self._timeout):  # the SDK's own is for each piece that comes
+            async with self._within_timeout():
                 answer = await client.post("/chat/completions", cast_to=ChatCompletion, body=body)
-        except TimeoutError:
-            said = f"no answer from {self.base_url} within timeout={self._timeout} s"
-            raise BackendTimeout(self.name, said) from None
-        except (openai.OpenAIError, ValueError) as error:
+        except self._sdk_errors() as error:
             raise self._failure(error) from error
         return self._read(answer, request, sampling, n)
 
@@ -241,8 +212,10 @@ class OpenAIBackend(RemoteBackend["AsyncOpenAI"]):
             http_client=http_client(self.base_url, self._timeout),
         )
 
-    async def _close_client(self, client: AsyncOpenAI) -> None:
-        await client.close()
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        import openai
+
+        return (openai.OpenAIError, ValueError)
 
     def _failure(self, error: Exception) -> BackendError:
         return failure_of(

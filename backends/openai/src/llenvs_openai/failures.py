@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from llenvs.inference.errors import (
-    AuthenticationFailed,
-    BackendError,
-    BackendTimeout,
-    BadRequest,
-    ConnectionFailed,
-    ProviderFailed,
-)
-from llenvs.inference.http_failures import failure_of_status, innermost
+from llenvs.inference.errors import AuthenticationFailed, BackendError, BadRequest
+from llenvs.inference.http_failures import failure_of_status, failure_without_status
 
 if TYPE_CHECKING:
     import openai
@@ -33,15 +26,9 @@ def failure_of(
     """The error of ours for what the SDK raised; `forbidden` is what status 403 means."""
     import openai
 
-    if isinstance(error, openai.APITimeoutError):
-        return BackendTimeout(backend, f"no answer from {base_url} within timeout={timeout} s")
     if isinstance(error, openai.APIStatusError):
         return _status_failure(error, backend, model, base_url, forbidden)
-    if isinstance(error, openai.APIConnectionError):
-        return ConnectionFailed(backend, f"no server answers at {base_url} ({innermost(error)})")
-    if isinstance(error, openai.APIResponseValidationError | ValueError):
-        return ProviderFailed(backend, f"the answer of {base_url} cannot be read: {error}")
-    return ProviderFailed(backend, f"{type(error).__name__}: {error}")
+    return failure_without_status(error, openai, backend=backend, base_url=base_url, timeout=timeout)
 
 
 def failure_in_answer(

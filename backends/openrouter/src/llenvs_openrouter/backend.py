@@ -114,13 +114,12 @@ class OpenRouterBackend(OpenAIBackend):
 
     async def check(self) -> None:
         """Ask for the key's own entry and for the list of models: finds a wrong key or model; costs nothing."""
-        import openai
-
         client = self._clients.get()
+        errors: tuple[type[Exception], ...] = (*self._sdk_errors(), AttributeError, TypeError)
         try:
             await client.get("/key", cast_to=object)  # the list is open to everybody
             known = sorted([str(each.id) async for each in client.models.list()])
-        except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+        except errors as error:
             raise self._failure(error) from error
         for model in (self.model, *self._fallback_models):
             plain, _, _ = model.partition(":")  # variants such as :nitro are not listed

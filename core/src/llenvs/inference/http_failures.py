@@ -5,12 +5,14 @@ from __future__ import annotations
 import email.utils
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from llenvs.inference.errors import (
     AuthenticationFailed,
     BackendError,
     BackendTimeout,
     BadRequest,
+    ConnectionFailed,
     ContentFiltered,
     ContextOverflow,
     ModelNotFound,
@@ -106,6 +108,26 @@ def _failure(
     if 405 <= status < 500 and status not in (409, 425):
         return BadRequest(backend, f"the server answered {status}: {message}")
     return ProviderFailed(backend, f"the server answered {status}: {message}", wait)
+
+
+def failure_without_status(
+    error: Exception, sdk: Any, *, backend: str, base_url: str, timeout: float | None
+) -> BackendError:
+    """The error for what an SDK raised when there was no answer, or none that it could read.
+
+    Args:
+        error: of the SDK.
+        sdk: its module. Those of OpenAI and Anthropic come from one generator and name their errors alike.
+        backend, base_url: that asked, and what.
+        timeout: seconds that it waited.
+    """
+    if isinstance(error, sdk.APITimeoutError):
+        return BackendTimeout(backend, f"no answer from {base_url} within timeout={timeout} s")
+    if isinstance(error, sdk.APIConnectionError):
+        return ConnectionFailed(backend, f"no server answers at {base_url} ({innermost(error)})")
+    if isinstance(error, sdk.APIResponseValidationError | ValueError):
+        return ProviderFailed(backend, f"the answer of {base_url} cannot be read: {error}")
+    return ProviderFailed(backend, f"{type(error).__name__}: {error}")
 
 
 def innermost(error: BaseException) -> str:

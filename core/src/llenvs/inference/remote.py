@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from llenvs.core.encoding import canonical
@@ -19,7 +19,14 @@ from llenvs.core.generation import Generation
 from llenvs.core.options import parse_options
 from llenvs.inference.answer_types import check_types
 from llenvs.inference.backend import Backend
-from llenvs.inference.errors import AuthenticationFailed, BadRequest, ModelNotFound, ProviderFailed
+from llenvs.inference.errors import (
+    AuthenticationFailed,
+    BackendError,
+    BackendTimeout,
+    BadRequest,
+    ModelNotFound,
+    ProviderFailed,
+)
 from llenvs.inference.loop import PerLoop
 from llenvs.inference.option_checks import check_texts, check_timeout
 from llenvs.inference.request import Capabilities, GenerationRequest
@@ -30,7 +37,19 @@ if TYPE_CHECKING:
     from llenvs.inference.budget import Budget
     from llenvs.inference.cache import GenerationCache
 
-ClientT = TypeVar("ClientT")
+
+class Client(Protocol):
+    """An SDK's client, as far as all of them are alike."""
+
+    @property
+    def models(self) -> Any:
+        """With ``retrieve(name)`` and ``list()``."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+ClientT = TypeVar("ClientT", bound=Client)
 
 _NO_KEY_NEEDED = "not-needed"  # SDKs want some text, servers without keys ignore it
 
@@ -38,8 +57,8 @@ _NO_KEY_NEEDED = "not-needed"  # SDKs want some text, servers without keys ignor
 class RemoteBackend(Backend, Generic[ClientT]):
     """A model behind an HTTP API, spoken to by the provider's SDK.
 
-    Whoever writes one gives `name`, the class variables below, `_assumed`, `_body`, `_ask`, `_new_client` and
-    `_close_client`. SDK retries have to be off: `RetryPolicy` is the one policy of all backends.
+    Whoever writes one gives `name`, the class variables below, `_assumed`, `_body`, `_ask`, `_new_client`,
+    `_sdk_errors` and `_failure`. SDK retries have to be off: `RetryPolicy` is the one policy of all backends.
 
     Args:
         model: as the server names it.
@@ -140,8 +159,12 @@ class RemoteBackend(Backend, Generic[ClientT]):
         """A client for the running loop."""
 
     @abstractmethod
-    async def _close_client(self, client: ClientT) -> None:
-        """Close its connections."""
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        """What the SDK raises, errors of its HTTP and JSON libraries included."""
+
+    @abstractmethod
+    def _failure(self, error: Exception) -> BackendError:
+        """The error of ours for one of `_sdk_errors`."""
 
     # -- what all share -----------------------------------------------------------------------------------
 
@@ -156,17 +179,33 @@ class RemoteBackend(Backend, Generic[ClientT]):
             "sampling": self._sampling.model_dump(),
         }
 
-    async def aclose(self) -> None:
-        """Close the connections. A later request opens new ones."""
-        await self._clients.aclose(self._close_client)
-
-    def _require_listed(self, known: Sequence[str]) -> None:
-        """Raise `ModelNotFound`, with the nearest names, unless the server lists our model or lists nothing."""
+    async def check(self) -> None:
+        """Ask the server for the model: finds a dead server, a wrong key, a wrong model; costs no tokens."""
+        client = self._clients.get()
+        errors: tuple[type[Exception], ...] = (*self._sdk_errors(), AttributeError, TypeError)
+        try:
+            if self._is_provider:
+                await client.models.retrieve(self.model)
+                return
+            known = sorted([str(each.id) async for each in client.models.list()])
+        except errors as error:
+            failure = self._failure(error)
+            if not self._is_provider and isinstance(failure, ModelNotFound | BadRequest):
+                return  # a server without a list of models
+            raise failure from error
         if known and self.model not in known:
             close = nearest(self.model, known) or known[:8]
             raise ModelNotFound(
                 self.name, f"{self.base_url} has no model {self.model!r}; it has {', '.join(close)}"
             )
+
+    async def aclose(self) -> None:
+        """Close the connections. A later request opens new ones."""
+
+        async def close(client: ClientT) -> None:
+            await client.close()
+
+        await self._clients.aclose(close)
 
     def _key(self) -> str:
         """The API key.
@@ -209,6 +248,16 @@ class RemoteBackend(Backend, Generic[ClientT]):
             return [replace(each, latency=latency) for each in generations]
 
         return await self._retry.run(attempt)
+
+    @asynccontextmanager
+    async def _within_timeout(self) -> AsyncIterator[None]:
+        """Bounds the whole of an answer, where the timeout of an SDK is for each piece that comes."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                yield
+        except TimeoutError:
+            said = f"no answer from {self.base_url} within timeout={self._timeout} s"
+            raise BackendTimeout(self.name, said) from None
 
     @asynccontextmanager
     async def _turn(self, request: GenerationRequest, n: int) -> AsyncIterator[Any]:
