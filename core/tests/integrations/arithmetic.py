@@ -24,6 +24,7 @@ class ArithmeticOptions(EnvironmentOptions):
     slow: float = 0.0
     fails: tuple[int, ...] = ()
     unscored: tuple[int, ...] = ()
+    says: str = ""
 
 
 class Times(SingleTurnEnvironment[Any]):
@@ -75,6 +76,7 @@ class Climb(Environment[Any]):
         super().__init__(
             EnvironmentSpec("climb", "arithmetic", max_steps=6, is_multi_turn=True, success_signal="reached")
         )
+        self._says = options.says
 
     @property
     def num_tasks(self) -> int:
@@ -88,7 +90,10 @@ class Climb(Environment[Any]):
         at = state.hidden["at"] + move
         hidden = {**state.hidden, "at": at}
         return Advance(
-            Observation(f"You are at {at}."), hidden, at == hidden["target"], resolved_action=Action(str(move))
+            Observation(f"You are at {at}.{self._says}"),
+            hidden,
+            at == hidden["target"],
+            resolved_action=Action(str(move)),
         )
 
     def _signals(self, state: State[Any], action: Action, next_state: State[Any]) -> Iterable[Signal]:

@@ -363,6 +363,56 @@ def test_tools_are_described_as_the_environment_describes_them() -> None:
         tool_method(ToolDefinition("f", "", {"properties": {"a-b": {}}}), told)
 
 
+def test_what_a_signature_cannot_say_is_described() -> None:
+    from transformers.utils import get_json_schema
+
+    def made(description: str, **properties: Any) -> tuple[str, dict[str, Any]]:
+        point = {"type": "object", "properties": {"x": {"type": "number"}}}
+        schema = {"properties": properties, "$defs": {"Point": point}}
+        tool = get_json_schema(tool_method(ToolDefinition("f", description, schema), lambda *_: ""))["function"]
+        return tool["description"], tool["parameters"]["properties"]
+
+    # words that end a section of a docstring
+    description, properties = made(
+        "Find it. Args: a. Returns: a list.",
+        a={"type": "string", "description": "Raises: no"},
+        b={"type": "integer"},
+    )
+    assert description == "Find it. Args : a. Returns : a list."
+    assert properties == {
+        "a": {"type": "string", "description": "Raises : no"},
+        "b": {"type": "integer", "description": "b"},
+    }
+    # an enum that a Literal cannot say, types by reference, nullable
+    _, properties = made(
+        "",
+        share={"type": "number", "enum": [0.5, 1.5]},
+        at={"$ref": "#/$defs/Point", "description": "Where."},
+        path={"type": "array", "items": {"$ref": "#/$defs/Point"}},
+        note={"type": "string", "nullable": True},
+        maybe={"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}]},
+        of=[{"type": "string"}],
+    )
+    assert properties["share"] == {"type": "number", "description": 'JSON Schema: {"enum": [0.5, 1.5]}'}
+    assert properties["at"]["type"] == "object"
+    assert properties["at"]["description"] == 'Where. JSON Schema: {"properties": {"x": {"type": "number"}}}'
+    assert properties["path"]["items"] == {"type": "object"}
+    assert '"x": {"type": "number"}' in properties["path"]["description"]
+    assert (properties["note"]["type"], properties["note"]["nullable"]) == ("string", True)
+    assert properties["maybe"]["nullable"] is True
+    assert "$ref" not in str(properties)
+
+
+def test_a_tool_may_have_any_name() -> None:
+    """Those of the class's own attributes too."""
+    names = ("episode", "close", "turns", "pool")
+    environment = make_trl_environment("guess/number", tools=[ToolDefinition(name) for name in names])()
+    environment.reset(**DatasetProvider("guess/number")[0].row())
+    for name in names:
+        assert f"{name}" in getattr(environment, name)()  # the environment's own answer: it has no such tool
+    assert environment.get_reward() == 0.0
+
+
 # -- rollout_func -----------------------------------------------------------------------------------------
 
 
