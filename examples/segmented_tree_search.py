@@ -36,7 +36,7 @@ def main() -> None:
             for name, trajectory in (("attempt", attempt), ("beam", beam.trajectory), ("tree", tree.trajectory)):
                 success = any(env.spec.is_success(t.rewards) for t in trajectory)
                 right[name] = right.get(name, 0) + success
-                lines = " | ".join(action.text.strip() for action in trajectory.actions)
+                lines = " | ".join(action.text.strip() for action in trajectory.actions) or "(none is worth it)"
                 print(f"  {name:8} {'right' if success else 'wrong'} {trajectory.total_reward:5.1f}  {lines}")
     print(f"\nright of 4: {right}; {propose.usage.completion_tokens} tokens proposed")
 

@@ -506,6 +506,18 @@ def test_how_the_fallback_goes_on(addition: Any, reciter: Any, answer: str, rest
     assert "".join(segments(rollout)) == "A line\nFirst, count." + rest
 
 
+def test_without_a_prefix_nothing_is_written_in_chunks(env: SegmentedEnvironment, reciter: Any) -> None:
+    backend = reciter(TEXT, prefix=False)
+    runner = SegmentedTrajectoryRunner(env, backend, chunk_tokens=2, step_callback=lambda step: None)
+    rollout = runner.run_trajectory(0)
+    assert segments(rollout) == SEGMENTS
+    assert (len(backend.requests), rollout.continued_by_message) == (1, False)
+    propose = SegmentProposer(env, backend, count=1, chunk_tokens=1)
+    ((action, share),) = propose(env.reset(options={"task_index": 0})[0])
+    assert (action.text, share) == (SEGMENTS[0], 1.0)
+    assert len(backend.requests) == 2
+
+
 # -- many -------------------------------------------------------------------------------------------------
 
 
@@ -534,6 +546,18 @@ def test_batches_share_the_scheduler(addition: Any) -> None:
     assert [len(r.branches) for r in rollouts] == [3, 0] * 6
     assert all(r.error is None for r in rollouts)
     assert most == 3  # branches make more rollouts, not more requests at once
+
+
+def test_streams_take_a_callback_too(addition: Any, reciter: Any) -> None:
+    env = SegmentedEnvironment(addition(6), SentenceSegmenter())
+    runner = SegmentedTrajectoryRunner(env, reciter(TEXT))
+
+    async def read() -> list[SegmentedRollout]:
+        return [rollout async for rollout in runner.stream(range(6), repeats=2, step_callback=lambda s: Stop())]
+
+    rollouts = asyncio.run(read())
+    assert sorted((r.task_index, r.repeat) for r in rollouts) == [(i, k) for i in range(6) for k in range(2)]
+    assert all(segments(rollout) == SEGMENTS[:1] for rollout in rollouts)
 
 
 def test_run_folders_record_segments(addition: Any, reciter: Any, tmp_path: Path) -> None:

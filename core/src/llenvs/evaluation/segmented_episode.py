@@ -123,6 +123,8 @@ class SegmentedEpisode(Episode):
         if response.actions == 0:
             given = given or runner.builder.assistant_prefix or ""
         self._given = ""
+        # without a prefix each further request would change what the model says
+        in_chunks = self._asks and takes_prefix(runner.backend, runner.builder)
         return MessageWriter(
             self.environment.segmenter,
             self._ask,
@@ -130,7 +132,7 @@ class SegmentedEpisode(Episode):
             sequence=self._sequence() if text else None,
             given=given,
             max_tokens=self._left,
-            chunk_tokens=runner.chunk_tokens if self._asks else None,
+            chunk_tokens=runner.chunk_tokens if in_chunks else None,
         )
 
     def _sequence(self) -> tuple[int, ...] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
@@ -56,7 +56,8 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
         segmenter: for an environment that is not segmented; None for sentences.
         chunk_tokens: tokens to ask for at a time while there is a callback; None for the whole response. Small
             chunks waste less where the callback often intervenes, but spell a message in several requests, whose
-            tokens may differ from those of one.
+            tokens may differ from those of one. Without an assistant prefix there are no chunks: a response is
+            asked for as a whole.
         max_branches: branches in one rollout at most, those of branches included.
         sampling_params: see `TrajectoryRunner`; ``max_tokens`` is for a whole response. Where the backend has
             logprobs, they are asked for also when this does not: they tell which tokens spell which segment.
@@ -202,6 +203,13 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
         """See `TrajectoryRunner.arun_batch`; `step_callback` takes the place of the runner's own."""
         rollouts = await TrajectoryRunner.arun_batch(self._with(step_callback), task_indices, repeats=repeats)
         return [rollout for rollout in rollouts if isinstance(rollout, SegmentedRollout)]
+
+    def stream(
+        self, task_indices: Iterable[int], *, repeats: int = 1, step_callback: StepCallback | None = None
+    ) -> AsyncGenerator[SegmentedRollout, None]:
+        """See `TrajectoryRunner.stream`; `step_callback` takes the place of the runner's own."""
+        rollouts = TrajectoryRunner.stream(self._with(step_callback), task_indices, repeats=repeats)
+        return cast("AsyncGenerator[SegmentedRollout, None]", rollouts)
 
     # -- the rest -----------------------------------------------------------------------------------------
 

@@ -36,7 +36,8 @@ class SegmentProposer:
         sampling_params: ``max_tokens`` is for a segment (512 when it has none): a longer one ends the response.
         system_prompt: see `TrajectoryRunner`.
         prompt: see `TrajectoryRunner`.
-        chunk_tokens: tokens to ask for at a time. What a sample writes beyond its first segment is thrown away.
+        chunk_tokens: tokens to ask for at a time, where the backend takes an assistant prefix. What a sample
+            writes beyond its first segment is thrown away.
         seed: of the samples; each state has its own.
 
     Raises:
@@ -89,6 +90,7 @@ class SegmentProposer:
         response = Response.of(state)
         tools = hidden_of(state)["base"].observation.available_tools
         capabilities = self.backend.capabilities
+        has_prefix = takes_prefix(self.backend, self.builder)
         part = 0
 
         async def ask(written: str, max_tokens: int | None) -> Answer:
@@ -98,7 +100,7 @@ class SegmentProposer:
             part += 1
             sampling = self.sampling.model_copy(update={"max_tokens": max_tokens, "seed": seed})
             messages, prefix = self.builder.build(response.chat), written
-            if written and not takes_prefix(self.backend, self.builder):
+            if written and not has_prefix:
                 messages, prefix = (*messages, ChatMessage.assistant(written), ChatMessage.user(CONTINUE)), ""
             generation: Generation = await self.backend.generate(
                 GenerationRequest(messages, sampling, tools, prefix=prefix)
@@ -113,7 +115,7 @@ class SegmentProposer:
             committed=response.text,
             given=given,
             max_tokens=self.sampling.max_tokens,
-            chunk_tokens=self.chunk_tokens,
+            chunk_tokens=self.chunk_tokens if has_prefix else None,
         )
         piece = await writer.next()
         return final_segment(piece.text, piece.tool_calls) if piece.ends else Action(piece.text)

@@ -108,7 +108,7 @@ class MessageWriter:
         self._tokens: deque[_Token] = deque()
         self._calls: tuple[ToolCall, ...] = ()
         self._finish: FinishReason | None = None
-        self._boundaries: list[int] | None = None
+        self._boundaries: deque[int] | None = None
 
     @property
     def tokens_left(self) -> int | None:
@@ -187,8 +187,8 @@ class MessageWriter:
     def _next_boundary(self) -> int | None:
         if self._boundaries is None:
             complete = self._finish is not None
-            self._boundaries = self._segmenter.boundaries_after(self._taken, self._text, complete=complete)
-        return next((b for b in self._boundaries if b > self._taken), None)
+            self._boundaries = deque(self._segmenter.boundaries_after(self._taken, self._text, complete=complete))
+        return self._boundaries.popleft() if self._boundaries else None
 
     def _take(self, end: int, *, ends: bool = False) -> Piece:
         begin, self._taken = self._taken, end

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from llenvs.core.segmentation.protected import fenced_code
 from llenvs.core.segmentation.segmenter import Segmenter
 
-_GAP = re.compile(r"(?<!\s)\s++(?=\S)")  # all white space in a row, so that a long run is looked at once
+_GAP = re.compile(r"(?<!\s)[^\S\r\n]*+[\r\n]\s*+(?=\S)")  # all white space in a row: a long run is looked at once
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
