@@ -407,6 +407,31 @@ def test_errors_of_the_callback_are_the_rollouts(env: SegmentedEnvironment, reci
         assert error.message.startswith("step_callback: returned")
 
 
+def test_a_token_across_a_boundary_that_is_thrown_away(addition: Any, reciter: Any) -> None:
+    env = SegmentedEnvironment(addition(), LineSegmenter())
+    backend = reciter(
+        "One two\nthree\n four"
+    )  # its tokens "\nthree" and "\n four" begin in one line, end in the next
+    whole = SegmentedTrajectoryRunner(env, backend).run_trajectory(0)
+    assert segments(whole) == ["One two\n", "three\n", " four"]
+    submitted = SegmentedTrajectoryRunner(env, backend).run_trajectory(0, step_callback=at(Stop(submit=True)))
+    assert segments(submitted) == ["One two\n", ""]
+    branched = SegmentedTrajectoryRunner(env, backend).run_trajectory(0, step_callback=at(Branch(2)))
+    ids: list[tuple[int, ...] | None] = []
+    for rollout in (whole, submitted, branched, *branched.branches):
+        assert rollout.trajectory is not None
+        generation = env.base_trajectory(rollout.trajectory).transitions[0].generation
+        assert generation is not None
+        ids.append(generation.completion_token_ids)
+    # the ids of "One two" are no ids of "One two\n"
+    assert [None if each is None else backend.text_of(each) for each in ids] == [
+        "One two\nthree\n four",
+        None,
+        "One two\nthree\n four",
+        None,
+    ]
+
+
 # -- prefixes ---------------------------------------------------------------------------------------------
 
 

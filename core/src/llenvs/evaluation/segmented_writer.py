@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob, Usage
 from llenvs.core.segmentation.control import without_control
-from llenvs.core.segmentation.generations import APART
+from llenvs.core.segmentation.generations import APART, SPLIT
 from llenvs.core.segmentation.segmenter import Segmenter
 from llenvs.core.tools import ToolCall
 from llenvs.evaluation.segmented_tokens import token_ends
@@ -100,6 +100,7 @@ class MessageWriter:
         self._taken = len(committed)
         self._text = committed + given
         self._given = len(self._text)
+        self._spelled = self._given
         self._sequence = sequence
         self._is_new = not committed
         self._left = max_tokens
@@ -203,6 +204,7 @@ class MessageWriter:
         tokens: list[_Token] = []
         while self._tokens and (ends or self._tokens[0].end <= end):
             tokens.append(self._tokens.popleft())
+            self._spelled = tokens[-1].end
         new = [request for request in sources if not request.counted]
         for request in new:
             request.counted = True
@@ -212,6 +214,8 @@ class MessageWriter:
         metadata = dict(last.metadata)
         if any(request.apart for request in new):
             metadata[APART] = True
+        if aligned and self._tokens and self._spelled < end:
+            metadata[SPLIT] = True
         return Generation(
             text=self._text[max(begin, self._given) : end],
             tool_calls=self._calls if ends else (),

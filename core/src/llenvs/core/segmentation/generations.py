@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 from llenvs.core.generation import Generation, Usage
@@ -15,12 +15,16 @@ T = TypeVar("T")
 APART = "apart"
 """Metadata of a segment's generation whose prompt ids do not go on from the ids of the segment before."""
 
+SPLIT = "split"
+"""Metadata of a segment's generation whose last characters are spelled by a token of the next segment."""
+
 
 def joined(parts: Sequence[Transition]) -> Generation | None:
     """The generation of a whole response from those of its segments; None when no model made any of them.
 
     It has token ids and logprobs only where the response is one sequence that the model read and wrote: all
-    segments are its own, none came after feedback, and no prompt spelled those before with other ids.
+    segments are its own, none came after feedback, no prompt spelled those before with other ids, and no token was
+    thrown away that spelled a part of it.
     """
     spoken = [t for t in parts if t.action.text or t.generation is not None]
     generations = [t.generation for t in spoken if t.generation is not None]
@@ -31,6 +35,7 @@ def joined(parts: Sequence[Transition]) -> Generation | None:
         len(generations) == len(spoken)
         and not any(Segment.of(t.action).feedback is not None for t in parts)
         and not any(g.metadata.get(APART) for g in generations)
+        and not _lacks_a_token(generations)
     )
     ids = _chained([g.completion_token_ids for g in generations]) if whole else None
     logprobs = _chained([g.logprobs for g in generations]) if whole else None
@@ -46,6 +51,12 @@ def joined(parts: Sequence[Transition]) -> Generation | None:
         model=last.model,
         latency=sum(g.latency for g in generations),
     )
+
+
+def _lacks_a_token(generations: Sequence[Generation]) -> bool:
+    """Whether one of `generations` ends within a token that the next one, if any, does not have."""
+    new_request = [(a, b.prompt_token_ids is not None) for a, b in pairwise(generations)]
+    return any(a.metadata.get(SPLIT) and lost for a, lost in [*new_request, (generations[-1], True)])
 
 
 def _chained(parts: Sequence[tuple[T, ...] | None]) -> tuple[T, ...] | None:
