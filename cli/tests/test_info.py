@@ -48,6 +48,16 @@ def test_an_environment_that_needs_options_is_described_without_them(quick):
     assert "path" in value["error"]
 
 
+def test_a_backend_and_its_options(quick):
+    done = quick("info", "scripted")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("scripted\nAnswers by script.\n")
+    assert "  latency: float = 0.0\n      seconds to wait before each answer.\n" in done.stdout
+    assert "In a configuration: model: {backend: scripted, ...}" in done.stdout
+    value = json.loads(quick("info", "scripted", "--json").stdout)
+    assert [option["name"] for option in value["options"]][-2:] == ["budget", "cache"]
+
+
 def test_errors_are_one_sentence(quick):
     cases = {
         ("toy/summs",): "unknown environment 'summs'; did you mean 'sums'",
@@ -57,6 +67,7 @@ def test_errors_are_one_sentence(quick):
         ("toy/sums", "-o", "size=[1"): "-o size: is no YAML",
         ("toy/sums", "--task-index", "10"): "toy/sums: task_index 10 is out of range; valid: 0 to 9",
         ("toy/from_file", "-o", "path=tasks.json"): "toy/from_file: the upstream failed while reading the tasks",
+        ("scripted", "-o", "latency=1"): "ADAPTER/NAME: is a backend, which -o and --task-index do not go with",
         ("toy",): "ADAPTER/NAME: is an adapter, not an environment, got 'toy'; valid: those of: llenvs list toy",
     }
     for arguments, said in cases.items():

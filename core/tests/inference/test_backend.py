@@ -12,7 +12,13 @@ from llenvs.core.errors import BackendNotInstalled, InvalidOption, UnknownBacken
 from llenvs.core.generation import Generation
 from llenvs.inference import Backend, Capabilities, ChatMessage, GenerationRequest, SamplingParams, ScriptedBackend
 from llenvs.inference import backends as registry
-from llenvs.inference.backends import backend_class, installable_backends, list_backends, make_backend
+from llenvs.inference.backends import (
+    backend_class,
+    describe_backend,
+    installable_backends,
+    list_backends,
+    make_backend,
+)
 from llenvs.inference.errors import UnsupportedFeature
 
 USER = (ChatMessage.user("hi"),)
@@ -133,6 +139,48 @@ def test_backends_by_name() -> None:
         make_backend("scriptd")
     with pytest.raises(UnknownOption, match="did you mean 'latency'"):
         make_backend("scripted", latencey=1)
+
+
+def test_what_a_backend_is_and_takes() -> None:
+    described = describe_backend("scripted")
+    assert described.description.startswith("Answers by script.")
+    options = {option.name: option for option in described.options}
+    assert list(options)[-2:] == ["budget", "cache"]  # of every backend
+    assert (options["latency"].type, options["latency"].default) == ("float", "0.0")
+    assert options["latency"].description == "seconds to wait before each answer."
+    with pytest.raises(UnknownBackend, match="did you mean 'scripted'"):
+        describe_backend("scriptd")
+
+
+def test_what_a_class_leaves_to_its_base_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Base(Telling):
+        """A base.
+
+        Args:
+            model: the model.
+            size: of it,
+                in metres.
+        """
+
+    class Own(Base):
+        """My own.
+
+        Says more.
+
+        Args:
+            size: of mine.
+        """
+
+        def __init__(self, model: str, *, size: int = 1, color: str | None = None) -> None:
+            super().__init__()
+
+    monkeypatch.setattr(registry, "backend_class", lambda name: Own)
+    described = describe_backend("own")
+    assert described.description == "My own.\n\nSays more."
+    model, size, color = described.options[:3]
+    assert (model.default, model.description) == ("required", "the model.")
+    assert (size.default, size.description) == ("1", "of mine.")
+    assert (color.type, color.default, color.description) == ("str | None", "None", "")
 
 
 def test_a_backend_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

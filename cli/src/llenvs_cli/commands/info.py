@@ -1,4 +1,4 @@
-"""``llenvs info``: what an environment is, which options it takes, what a model sees of it."""
+"""``llenvs info``: what an environment or a backend is, which options it takes, what a model sees of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llenvs_cli.option_values import OPTION_HELP, parse_option_values
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llenvs.core.adapter import EnvironmentDescription, OptionInfo
+    from llenvs.core.adapter import EnvironmentDescription
     from llenvs.core.message import ChatMessage
     from llenvs.core.tools import ToolDefinition
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @says_failures
 def info(
     environment: Annotated[
-        str, typer.Argument(metavar="ADAPTER/NAME", help="The environment.", show_default=False)
+        str,
+        typer.Argument(metavar="ADAPTER/NAME", help="The environment, or a backend's name.", show_default=False),
     ],
     option: Annotated[
         list[str] | None, typer.Option("-o", "--option", metavar="KEY=VALUE", help=OPTION_HELP, show_default=False)
@@ -31,15 +32,19 @@ def info(
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe an environment.
+    """Describe an environment or a backend.
 
-    Shows its options with types and defaults, what counts as success, and a sample prompt as a model sees it.
+    Shows its options with types and defaults; of an environment also what counts as success, and a sample prompt
+    as a model sees it.
     """
     from llenvs.core.errors import LLEnvsError
     from llenvs.core.registry import environment_registry
     from llenvs_cli.terminal import console, print_json
 
     options = parse_option_values(option)
+    if _is_backend(environment):
+        _describe_backend(environment, options, task_index, as_json)
+        return
     _refuse_bare_adapter(environment)
     described = environment_registry.describe(environment)
     sample: _Sample | None = None
@@ -69,6 +74,25 @@ class _Sample:
     task_index: int
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolDefinition, ...]
+
+
+def _is_backend(name: str) -> bool:
+    from llenvs.core.registry import environment_registry
+    from llenvs.inference.backends import CATALOGUE, list_backends
+
+    return name in {*list_backends(), *CATALOGUE} and name not in environment_registry.adapters()
+
+
+def _describe_backend(name: str, options: dict[str, Any], task_index: int, as_json: bool) -> None:
+    from llenvs.core.errors import InvalidOption
+    from llenvs.inference.backends import describe_backend
+    from llenvs_cli.terminal import console, print_json
+    from llenvs_cli.views.backend import show_backend
+
+    if options or task_index:
+        raise InvalidOption("ADAPTER/NAME", name, "is a backend, which -o and --task-index do not go with")
+    described = describe_backend(name)
+    print_json(dataclasses.asdict(described)) if as_json else show_backend(console(), described)
 
 
 def _refuse_bare_adapter(environment: str) -> None:
@@ -139,6 +163,7 @@ def _show(out: Console, described: EnvironmentDescription, sample: _Sample | Non
 
     from llenvs_cli.terminal import heading, show_rows, visible
     from llenvs_cli.views.chat import show_messages, show_tools
+    from llenvs_cli.views.options import show_options
 
     about = described.info
     out.print(heading(about.id))
@@ -147,17 +172,7 @@ def _show(out: Console, described: EnvironmentDescription, sample: _Sample | Non
     show_rows(out, list(_facts(described, sample).items()), style="dim")
 
     out.print()
-    out.print(heading("Options"))
-    for option in described.options:
-        out.print(
-            Text.assemble(("  " + visible(option.name), "cyan"), visible(_type_and_default(option))),
-            soft_wrap=True,
-        )
-        for line in Text(visible(option.description), style="dim").wrap(out, max(out.width - 6, 1)):
-            line.rstrip()
-            out.print(Text.assemble("      ", line), soft_wrap=True)
-    if not described.options:
-        out.print("  none")
+    show_options(out, described.options)
 
     out.print()
     if sample is None:
@@ -171,10 +186,6 @@ def _show(out: Console, described: EnvironmentDescription, sample: _Sample | Non
         out.print(heading("Tools"))
         show_tools(out, sample.tools)
     out.print(f"\nTry it yourself: llenvs play {about.id}", style="dim")
-
-
-def _type_and_default(option: OptionInfo) -> str:
-    return f": {option.type}, required" if option.default == "required" else f": {option.type} = {option.default}"
 
 
 def _facts(described: EnvironmentDescription, sample: _Sample | None) -> dict[str, str]:

@@ -90,6 +90,9 @@ def _show_overview(out: Console, overview: Mapping[str, Any]) -> None:
     usable = [each["name"] for each in overview["adapters"] if "error" not in each]
     if usable:
         out.print(f"\nEnvironments of an adapter: llenvs list {usable[0]}", style="dim")
+    backends = [each["name"] for each in overview["backends"] if "error" not in each]
+    if backends:
+        out.print(f"Options of a backend: llenvs info {backends[0]}", style="dim")
 
 
 def _show_installed(out: Console, title: str, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from llenvs.core.errors import BackendNotInstalled, InvalidOption, LLEnvsError, UnknownBackend, UnknownOption
+from llenvs.inference.backends.description import BackendDescription, describe
 
 if TYPE_CHECKING:
     from llenvs.inference.backend import Backend
@@ -33,7 +34,15 @@ CATALOGUE: dict[str, tuple[str, str]] = {
 
 _BY_CLASS = {cls: (name, module) for name, (module, cls) in CATALOGUE.items()}
 
-__all__ = [*_BY_CLASS, "backend_class", "installable_backends", "list_backends", "make_backend"]
+__all__ = [
+    *_BY_CLASS,
+    "BackendDescription",
+    "backend_class",
+    "describe_backend",
+    "installable_backends",
+    "list_backends",
+    "make_backend",
+]
 
 
 def __getattr__(attribute: str) -> Any:
@@ -80,6 +89,15 @@ def backend_class(name: str) -> type[Backend]:
         raise UnknownBackend(str(name), sorted({*list_backends(), *CATALOGUE}))
     loaded: type[Backend] = points[name].load()
     return loaded
+
+
+def describe_backend(name: str) -> BackendDescription:
+    """What the backend `name` is and which options it takes. Nothing is connected to or loaded.
+
+    Raises:
+        UnknownBackend, BackendNotInstalled: with the nearest names or the install command.
+    """
+    return describe(name, backend_class(name), SHARED_OPTIONS)
 
 
 def make_backend(name: str, **options: Any) -> Backend:
