@@ -9,45 +9,19 @@ import pytest
 from llenvs.core.tools import ToolCall, ToolDefinition
 from llenvs.inference import ChatMessage, FinishReason, GenerationRequest, SamplingParams
 from llenvs.inference.errors import AuthenticationFailed, ConnectionFailed, ContextOverflow, ModelNotFound
+from llenvs.testing.small_model import FRANCE, IN_LLAMACPP, PRIME, SEVEN_TIMES_EIGHT, RightAnswer
 from llenvs_anthropic import AnthropicBackend
 from llenvs_llamacpp import LlamaCppBackend
 
-FRANCE = "What is the capital of France?"
 GREEDY = SamplingParams(temperature=0.0, max_tokens=64)
 
-# greedy answers of the default model: (question, prompt tokens, its answer or the beginning of it)
-RIGHT = [
-    (FRANCE, 37, "L'Étoile, la Marseillaise, la femme,"),
-    (
-        "How many legs do 3 cows and 2 chickens have in total?",
-        45,
-        "There are 3 legs for the first 3 cows and 2 legs for the second one.",
-    ),
-    (
-        "Write one sentence about the sea.",
-        37,
-        "The sea is a vast and mysterious realm that exists beneath the waves, a vast and mysterious realm that "
-        "exists beneath the waves.",
-    ),
-    (
-        "What is 7 times 8?",
-        38,
-        "To find 7 times 8, we can use the formula for multiplication of integers: 7 * 8 = 56. So, 7 times 8 is "
-        "equal to 56.",
-    ),
-    ("Is 17 a prime number? Answer yes or no.", 43, "No."),
-    ("Translate 'good morning' to French.", 39, "Je m'aime la vie, je m'aime la vie."),
-]
 
-
-@pytest.mark.parametrize(("question", "prompt_tokens", "text"), RIGHT, ids=lambda value: str(value)[:20])
-def test_right_values(
-    backend: AnthropicBackend, llamacpp: LlamaCppBackend, question: str, prompt_tokens: int, text: str
-) -> None:
-    answer = backend.chat(question, GREEDY)
-    assert answer.text.startswith(text)
-    assert answer.usage.prompt_tokens == prompt_tokens
-    exact = llamacpp.chat(question, GREEDY)  # the same engine in this process
+@pytest.mark.parametrize("right", IN_LLAMACPP, ids=lambda right: right.question)
+def test_right_values(backend: AnthropicBackend, llamacpp: LlamaCppBackend, right: RightAnswer) -> None:
+    answer = backend.chat(right.question, GREEDY)
+    assert answer.text.startswith(right.text)
+    assert answer.usage.prompt_tokens == right.prompt_tokens
+    exact = llamacpp.chat(right.question, GREEDY)  # the same engine in this process
     assert (answer.text, answer.finish_reason) == (exact.text, exact.finish_reason)
     assert answer.usage.completion_tokens == exact.usage.completion_tokens
 
@@ -72,7 +46,7 @@ def test_length_and_top_k(backend: AnthropicBackend) -> None:
 def test_long_answers_are_streamed(backend: AnthropicBackend) -> None:
     # the SDK refuses to wait for so many tokens without streaming
     long = SamplingParams(temperature=0.0, max_tokens=30_000)
-    answer = backend.chat("Is 17 a prime number? Answer yes or no.", long)
+    answer = backend.chat(PRIME, long)
     assert (answer.text, answer.finish_reason) == ("No.", FinishReason.STOP)
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (43, 3)
 
@@ -80,7 +54,7 @@ def test_long_answers_are_streamed(backend: AnthropicBackend) -> None:
 def test_system_and_turns(backend: AnthropicBackend) -> None:
     chat = (
         ChatMessage.system("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
-        ChatMessage.user("What is 7 times 8?"),
+        ChatMessage.user(SEVEN_TIMES_EIGHT),
         ChatMessage.assistant("It is 56."),
         ChatMessage.user(FRANCE),
     )
@@ -89,13 +63,6 @@ def test_system_and_turns(backend: AnthropicBackend) -> None:
 
 
 def test_tools_and_their_results_reach_the_template() -> None:
-    template = (
-        "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
-        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
-        "{{ m['content'] or '' }}{% for call in m['tool_calls'] or [] %}<tool_call>{{ call['function']['name'] }}"
-        "{{ call['function']['arguments'] }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
-        "<|im_start|>assistant\n"
-    )
     add = ToolDefinition("add", "Add two integers", {"properties": {"a": {"type": "integer"}}})
     chat = (
         ChatMessage.user("Add 2 and 40, and 1 and 1."),
@@ -104,7 +71,7 @@ def test_tools_and_their_results_reach_the_template() -> None:
         ChatMessage("tool", "2", tool_call_id="call_2"),
     )
     one = SamplingParams(temperature=0.0, max_tokens=1)
-    with LlamaCppBackend(n_ctx=1024, slots=1, chat_template=template) as server:
+    with LlamaCppBackend(n_ctx=1024, slots=1, chat_template="chatml_tools") as server:
         backend = AnthropicBackend(
             server.model,
             base_url=server.base_url.removesuffix("/v1"),

@@ -7,12 +7,11 @@ import asyncio
 import pytest
 
 from llenvs.inference import ChatMessage, FinishReason, GenerationRequest, SamplingParams
+from llenvs.testing.small_model import FRANCE, IN_LLAMACPP, SEA, RightAnswer
 from llenvs_llamacpp import LlamaCppBackend
 
 # logits move by about 1e-5 with what is cached of the prompt
 CLOSE = {"abs": 5e-4}
-FRANCE = "What is the capital of France?"
-SEA = "Write one sentence about the sea."
 GREEDY = SamplingParams(temperature=0.0, max_tokens=64, logprobs=1)
 
 
@@ -20,60 +19,20 @@ def asked(text: str, sampling: SamplingParams = GREEDY, **fields: object) -> Gen
     return GenerationRequest((ChatMessage.user(text),), sampling, **fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("question", "prompt_tokens", "text", "first_ids", "tokens", "first_logprob"),
-    [
-        (
-            "How many legs do 3 cows and 2 chickens have in total?",
-            45,
-            "There are 3 legs for the first 3 cows and 2 legs for the second one.",
-            (2122, 359, 216),
-            21,
-            -1.6381,
-        ),
-        (
-            SEA,
-            37,
-            "The sea is a vast and mysterious realm that exists beneath the waves, "
-            "a vast and mysterious realm that exists beneath the waves.",
-            (504,),
-            26,
-            -0.2812,
-        ),
-        (
-            "What is 7 times 8?",
-            38,
-            "To find 7 times 8, we can use the formula for multiplication of integers: 7 * 8 = 56. "
-            "So, 7 times 8 is equal to 56.",
-            (),
-            43,
-            -0.9162,
-        ),
-        ("Is 17 a prime number? Answer yes or no.", 43, "No.", (5230, 30, 2), 3, -1.2670),
-        ("Translate 'good morning' to French.", 39, "Je m'aime la vie, je m'aime la vie.", (), 19, -1.7358),
-    ],
-)
-def test_greedy(
-    backend: LlamaCppBackend,
-    question: str,
-    prompt_tokens: int,
-    text: str,
-    first_ids: tuple[int, ...],
-    tokens: int,
-    first_logprob: float,
-) -> None:
-    answer = backend.generate_sync(asked(question))
-    assert answer.text == text
+@pytest.mark.parametrize("right", IN_LLAMACPP[1:], ids=lambda right: right.question)
+def test_greedy(backend: LlamaCppBackend, right: RightAnswer) -> None:
+    answer = backend.generate_sync(asked(right.question))
+    assert answer.text == right.text
     assert answer.finish_reason is FinishReason.STOP
     assert answer.prompt_token_ids is not None
     assert answer.completion_token_ids is not None
     assert answer.logprobs is not None
-    assert len(answer.prompt_token_ids) == answer.usage.prompt_tokens == prompt_tokens
-    assert len(answer.completion_token_ids) == answer.usage.completion_tokens == tokens
-    assert answer.completion_token_ids[: len(first_ids)] == first_ids
+    assert len(answer.prompt_token_ids) == answer.usage.prompt_tokens == right.prompt_tokens
+    assert len(answer.completion_token_ids) == answer.usage.completion_tokens == right.tokens
+    assert answer.completion_token_ids[: len(right.first_ids)] == right.first_ids
     assert answer.completion_token_ids[-1] == 2  # the end-of-turn token belongs to the ids, not to the text
     assert [each.token_id for each in answer.logprobs] == list(answer.completion_token_ids)
-    assert answer.logprobs[0].logprob == pytest.approx(first_logprob, **CLOSE)
+    assert answer.logprobs[0].logprob == pytest.approx(right.first_logprob, **CLOSE)
 
 
 def test_logprobs_and_alternatives(backend: LlamaCppBackend) -> None:

@@ -16,10 +16,10 @@ from llenvs.inference.errors import (
     ContextOverflow,
     ModelNotFound,
 )
+from llenvs.testing.small_model import FRANCE, IN_LLAMACPP, PRIME, SEA, SEVEN_TIMES_EIGHT, RightAnswer
 from llenvs_llamacpp import LlamaCppBackend
 from llenvs_openai import OpenAIBackend
 
-FRANCE = "What is the capital of France?"
 GREEDY = SamplingParams(temperature=0.0, max_tokens=12)
 
 
@@ -34,44 +34,17 @@ def test_chat(backend: OpenAIBackend, llamacpp: LlamaCppBackend) -> None:
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (37, 12)
     assert answer.model == llamacpp.model
     assert answer.latency > 0
-    answer = backend.chat("Is 17 a prime number? Answer yes or no.", GREEDY)
+    answer = backend.chat(PRIME, GREEDY)
     assert (answer.text, answer.finish_reason) == ("No.", FinishReason.STOP)
 
 
-@pytest.mark.parametrize(
-    ("question", "prompt_tokens", "text"),
-    [
-        (FRANCE, 37, "L'Étoile, la Marseillaise, la femme,"),
-        (
-            "How many legs do 3 cows and 2 chickens have in total?",
-            45,
-            "There are 3 legs for the first 3 cows and 2 legs for the second one.",
-        ),
-        (
-            "Write one sentence about the sea.",
-            37,
-            "The sea is a vast and mysterious realm that exists beneath the waves, a vast and mysterious realm "
-            "that exists beneath the waves.",
-        ),
-        (
-            "What is 7 times 8?",
-            38,
-            "To find 7 times 8, we can use the formula for multiplication of integers: 7 * 8 = 56. So, 7 times 8 "
-            "is equal to 56.",
-        ),
-        ("Is 17 a prime number? Answer yes or no.", 43, "No."),
-        ("Translate 'good morning' to French.", 39, "Je m'aime la vie, je m'aime la vie."),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_right_values(
-    backend: OpenAIBackend, llamacpp: LlamaCppBackend, question: str, prompt_tokens: int, text: str
-) -> None:
+@pytest.mark.parametrize("right", IN_LLAMACPP, ids=lambda right: right.question)
+def test_right_values(backend: OpenAIBackend, llamacpp: LlamaCppBackend, right: RightAnswer) -> None:
     greedy = SamplingParams(temperature=0.0, max_tokens=64)
-    answer = backend.chat(question, greedy)
-    assert answer.text.startswith(text)
-    assert answer.usage.prompt_tokens == prompt_tokens
-    exact = llamacpp.chat(question, greedy)  # the same engine in this process
+    answer = backend.chat(right.question, greedy)
+    assert answer.text.startswith(right.text)
+    assert answer.usage.prompt_tokens == right.prompt_tokens
+    exact = llamacpp.chat(right.question, greedy)  # the same engine in this process
     assert (answer.text, answer.finish_reason) == (exact.text, exact.finish_reason)
     assert answer.usage.completion_tokens == exact.usage.completion_tokens
 
@@ -79,7 +52,7 @@ def test_right_values(
 def test_system_prompt_and_turns(backend: OpenAIBackend) -> None:
     chat = (
         ChatMessage.system("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
-        ChatMessage.user("What is 7 times 8?"),
+        ChatMessage.user(SEVEN_TIMES_EIGHT),
         ChatMessage.assistant("It is 56."),
         ChatMessage.user(FRANCE),
     )
@@ -103,9 +76,8 @@ def test_stop(backend: OpenAIBackend) -> None:
 
 
 def test_seed(backend: OpenAIBackend) -> None:
-    sea = "Write one sentence about the sea."
     texts = [
-        backend.generate_sync(request(sea, SamplingParams(seed=s, max_tokens=12, temperature=1))).text
+        backend.generate_sync(request(SEA, SamplingParams(seed=s, max_tokens=12, temperature=1))).text
         for s in (7, 8, 7)
     ]
     # the server's own defaults: top_k 40, top_p 0.95, min_p 0.05
@@ -124,7 +96,7 @@ def test_top_k_and_min_p_reach_the_server(backend: OpenAIBackend) -> None:
 
 def test_n(backend: OpenAIBackend) -> None:
     sampling = SamplingParams(temperature=1.0, seed=7, max_tokens=8, logprobs=0)
-    samples = asyncio.run(backend.sample(request("Write one sentence about the sea.", sampling), 4))
+    samples = asyncio.run(backend.sample(request(SEA, sampling), 4))
     assert len({sample.text for sample in samples}) > 1
     assert [sample.usage.prompt_tokens for sample in samples] == [37, 0, 0, 0]
     assert [sample.usage.completion_tokens for sample in samples] == [8] * 4

@@ -10,6 +10,8 @@ import pytest
 from llenvs.inference.local.model_file import cache_folder
 from llenvs_transformers import HuggingFaceBackend
 
+pytest.register_assert_rewrite("llenvs.testing.chat_engine")  # its tests are run here
+
 TESTS = Path(__file__).parent
 
 

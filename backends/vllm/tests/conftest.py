@@ -11,6 +11,8 @@ import pytest
 from llenvs.inference.local.model_file import cache_folder
 from llenvs_vllm import VLLMBackend
 
+pytest.register_assert_rewrite("llenvs.testing.chat_engine")  # its tests are run here
+
 SHARED_TESTS = Path(__file__).parents[2] / "transformers" / "tests"
 ENGINE = {"enforce_eager": True, "max_num_seqs": 16}
 
