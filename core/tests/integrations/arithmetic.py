@@ -17,7 +17,7 @@ from llenvs.core.single_turn import SingleTurnEnvironment
 
 
 class ArithmeticOptions(EnvironmentOptions):
-    """Options of the adapter `arithmetic`."""
+    """Options of the adapter `arithmetic`; `says` is added to each observation of `climb`."""
 
     size: int = 20
     by: int = 2

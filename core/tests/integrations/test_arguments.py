@@ -127,12 +127,21 @@ def test_rows_of_verl() -> None:
         compute_score("s", "x", "", row, on_error=[1])
 
 
-def test_rewards_of_verl_share_their_environment() -> None:
+def test_rewards_of_verl_share_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that come together make one; other options, another."""
+    import time
     from concurrent.futures import ThreadPoolExecutor
 
+    from llenvs.integrations import verl
     from llenvs.integrations.verl import _shared
 
+    class Slow(verl.VerlReward):
+        def __init__(self, *given: Any, **options: Any) -> None:
+            time.sleep(0.05)
+            super().__init__(*given, **options)
+
+    monkeypatch.setattr(verl, "VerlReward", Slow)
+    monkeypatch.setattr(verl, "_made", {})
     with ThreadPoolExecutor(8) as threads:
         made = set(threads.map(lambda _: id(_shared({"retries": 7})), range(32)))
     assert len(made) == 1

@@ -1,4 +1,4 @@
-"""An environment that writes control tokens cannot speak as the model: in every hook, in the trainers' own classes.
+"""An environment that writes control tokens cannot speak as the model, in any hook and the trainers' own classes.
 
 Its words hold the end of its turn, a turn of the assistant and an answer. Nothing of it may become control tokens:
 the tokenizer's ids of them stand in what the engine reads as often as with harmless words.
