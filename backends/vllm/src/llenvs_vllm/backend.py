@@ -25,7 +25,6 @@ from llenvs.inference.local.chat_backend import ChatEngine, ChatEngineBackend
 from llenvs.inference.local.chat_template import RenderedPrompt
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.local.fingerprint import fingerprint
-from llenvs.inference.local.stop_strings import cut_at_stop
 from llenvs.inference.option_checks import check_counts, check_mappings
 from llenvs.inference.request import Capabilities, GenerationRequest
 from llenvs.inference.sampling import SamplingParams
@@ -189,7 +188,7 @@ class VLLMBackend(ChatEngineBackend[_Engine]):
                     prompt,
                     tuple(sample.token_ids),
                     ended=sample.finish_reason == "stop" and not by_text,
-                    stop=_stop(sample, sampling.stop, prompt, engine.chat) if by_text else None,
+                    stop=sample.stop_reason if by_text else None,
                     finish_reason=_FINISH.get(sample.finish_reason, FinishReason.UNKNOWN),
                     logprobs=_logprobs(sample, sampling.logprobs, engine.chat),
                     usage=Usage(
@@ -242,11 +241,6 @@ class VLLMBackend(ChatEngineBackend[_Engine]):
         if isinstance(error, VLLMClientError | ValueError | TypeError | NotImplementedError):
             return BadRequest(self.name, said)
         return ProviderFailed(self.name, f"{type(error).__name__}: {said}")
-
-
-def _stop(sample: Any, stops: Sequence[str], prompt: RenderedPrompt, chat: ChatTokenizer) -> str:
-    """The first stop string in the text; of several that one token ends, vLLM names the first of the list."""
-    return cut_at_stop(chat.decode(prompt.token_ids, sample.token_ids), stops)[1] or str(sample.stop_reason)
 
 
 def _logprobs(sample: Any, wanted: int | None, chat: ChatTokenizer) -> tuple[TokenLogprob, ...] | None:
