@@ -11,6 +11,7 @@ import pytest
 from llenvs.inference import RetryPolicy, SamplingParams
 from llenvs.inference import errors as failures
 from llenvs.testing.replay import ReplayServer, Reply
+from llenvs.testing.strange_answers import STRANGE, check_strange_answers
 from llenvs_anthropic import AnthropicBackend
 
 QUICK = RetryPolicy(attempts=3, min_wait=0.01, max_wait=0.02)
@@ -163,9 +164,6 @@ def test_an_answer_that_never_ends(stub: ReplayServer, message: Any) -> None:
         backend(stub, timeout=0.3, retry={"attempts": 1}).chat("hi")
 
 
-STRANGE: list[Any] = [None, "x", 5, 1.5, True, [], [1], [None], ["x"], [[]], {"a": 1}]
-
-
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
 def test_something_else_where_the_api_has_objects_texts_and_numbers(
     stub: ReplayServer, message: Any, strange: Any
@@ -182,15 +180,7 @@ def test_something_else_where_the_api_has_objects_texts_and_numbers(
         *(message(content=[{**tool, name: strange}]) for name in tool),
         message(stop_reason="refusal", stop_details=strange),
     ]
-    for body in bodies:
-        stub.answers(Reply(200, body))
-        try:
-            generation = backend(stub, retry={"attempts": 1}).chat("hi")
-        except failures.BackendError:
-            continue
-        assert isinstance(generation.text, str), body
-        assert all(isinstance(each.id, str) and isinstance(each.name, str) for each in generation.tool_calls), body
-        assert generation.usage.total_tokens >= 0, body
+    check_strange_answers(backend(stub, retry={"attempts": 1}), stub, bodies)
 
 
 def test_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
