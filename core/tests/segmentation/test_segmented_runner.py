@@ -387,7 +387,38 @@ def test_async_callbacks_and_threads(env: SegmentedEnvironment, reciter: Any) ->
     runner = SegmentedTrajectoryRunner(env, reciter(TEXT))
     for callback in (on_the_loop, in_a_thread, Judge(), lambda step: on_the_loop(step)):
         assert segments(runner.run_trajectory(0, step_callback=callback)) == SEGMENTS[:1]
-    assert [name.startswith("llenvs-environment") for name in where] == [False, True, False, False]
+    assert [name.startswith("llenvs-callback") for name in where] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_callback_may_run_trajectories_of_the_same_runner(
+    env: SegmentedEnvironment, reciter: Any, is_async: bool
+) -> None:
+    runner = SegmentedTrajectoryRunner(env, reciter(TEXT), batch_size=1, trajectory_timeout=10)
+    chances: list[float] = []
+
+    def estimate(step: SegmentStep) -> None:
+        if not step.ends_response:
+            chances.append(runner.run_trajectory(0, repeat=1, start=step.trajectory).reward)
+
+    async def estimate_on_the_loop(step: SegmentStep) -> None:
+        if not step.ends_response:
+            chances.append((await runner.arun_trajectory(0, repeat=1, start=step.trajectory)).reward)
+
+    rollout = runner.run_trajectory(0, step_callback=estimate_on_the_loop if is_async else estimate)
+    assert rollout.error is None
+    assert chances == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, StopIteration, asyncio.CancelledError, KeyboardInterrupt])
+def test_what_a_callback_raises_ends_its_rollout_and_nothing_else(
+    env: SegmentedEnvironment, reciter: Any, kind: type[BaseException]
+) -> None:
+    def broken(step: SegmentStep) -> None:
+        raise kind("no")
+
+    error = SegmentedTrajectoryRunner(env, reciter(TEXT)).run_trajectory(0, step_callback=broken).error
+    assert str(error) == f"CallbackFailed: step_callback raised {kind.__name__}: no"
 
 
 def test_errors_of_the_callback_are_the_rollouts(env: SegmentedEnvironment, reciter: Any) -> None:

@@ -17,7 +17,14 @@ import pytest
 from llenvs.core import Action, SegmentedEnvironment, SentenceSegmenter, State, TokenSegmenter, make
 from llenvs.core.search import beam_search
 from llenvs.core.segmentation import final_segment, user_feedback
-from llenvs.evaluation import Branch, SegmentedTrajectoryRunner, SegmentProposer, SegmentStep, TrajectoryRunner
+from llenvs.evaluation import (
+    Branch,
+    ForceNext,
+    SegmentedTrajectoryRunner,
+    SegmentProposer,
+    SegmentStep,
+    TrajectoryRunner,
+)
 from llenvs.inference import SamplingParams
 from llenvs.inference.local.model_file import DEFAULT_MODEL, cached, installed
 from llenvs.testing import check_walk
@@ -106,6 +113,33 @@ def test_a_response_in_chunks_with_branches(env: SegmentedEnvironment, backend: 
             assert spelled == base.actions[0].text
     own = sum(t.generation.usage.completion_tokens for t in rollout.trajectory or () if t.generation is not None)
     assert own + rollout.discarded_tokens + branch.usage.completion_tokens == rollout.usage.completion_tokens
+
+
+def test_a_real_server_without_an_assistant_prefix(env: SegmentedEnvironment, backend: Any, example: Any) -> None:
+    openai = pytest.importorskip("llenvs_openai", reason="needs the backend openai")
+    server = openai.OpenAIBackend(backend.model, base_url=backend.base_url, api_key=backend.api_key)
+    (task,) = example.sums(env, 1)
+    runner = SegmentedTrajectoryRunner(
+        env, server, sampling_params=SAMPLING, prompt=example.PROMPT, chunk_tokens=4, seed=4
+    )
+
+    def force_once(step: SegmentStep) -> ForceNext | None:
+        return ForceNext("Wait.\n") if len(step.trajectory) == 1 else None
+
+    rollout = runner.run_trajectory(task, step_callback=force_once)
+    assert rollout.error is None
+    assert rollout.trajectory is not None
+    assert rollout.trajectory.actions[1] == Action("Wait.\n")
+    assert rollout.continued_by_message
+    assert len(rollout.generations) == 2  # no chunks: each of them would be asked for in words
+    (response,) = env.base_trajectory(rollout.trajectory)
+    assert response.action.text == "".join(action.text for action in rollout.trajectory.actions)
+    base = env.base_env
+    whole = base.step(base.reset(options={"task_index": task})[0], response.action)
+    assert response.rewards == whole.rewards
+    paid = sum(generation.usage.completion_tokens for generation in rollout.generations)
+    kept = sum(t.generation.usage.completion_tokens for t in rollout.trajectory if t.generation is not None)
+    assert rollout.usage.completion_tokens == paid == kept + rollout.discarded_tokens
 
 
 def test_the_examples_callback_corrects_wrong_lines(env: SegmentedEnvironment, backend: Any, example: Any) -> None:

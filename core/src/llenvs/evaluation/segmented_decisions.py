@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llenvs.core.environment import StepResult
-from llenvs.core.errors import InvalidOption
+from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.segmentation.control import Segment
 from llenvs.core.segmentation.response import Response
 from llenvs.core.state import State
@@ -155,7 +155,31 @@ Decision = GoOn | Feedback | ForceNext | Finish | Stop | Branch
 StepCallback = Callable[[SegmentStep], "Decision | Awaitable[Decision | None] | None"]
 """Called after each generated segment, the last ones of responses and of the episode included (what it decides at
 the end of the episode changes nothing). A plain function is called in a worker thread, in several at once when
-several trajectories are in flight; an async one on the event loop."""
+several trajectories are in flight, and may use the runner itself; an async one on the event loop."""
+
+
+class CallbackFailed(LLEnvsError):
+    """A callback raised what would have ended the event loop or the task: SystemExit, StopIteration and the like.
+
+    Any other exception of a callback is the error of its rollout as it is.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"step_callback raised {type(cause).__name__}: {cause}")
+
+
+def decide(callback: StepCallback, step: SegmentStep) -> Any:
+    """What a plain `callback` returns for `step`, in a thread.
+
+    Raises:
+        CallbackFailed: for what a thread cannot hand on to an event loop.
+    """
+    try:
+        return callback(step)
+    except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            raise
+        raise CallbackFailed(error) from error
 
 
 def checked_decision(given: Any) -> Decision:

@@ -30,6 +30,7 @@ from llenvs.evaluation.segmented_decisions import (
     SegmentStep,
     Stop,
     checked_decision,
+    decide,
 )
 from llenvs.evaluation.segmented_rollout import SegmentedRollout
 from llenvs.evaluation.segmented_writer import Answer, MessageWriter, Piece
@@ -208,7 +209,7 @@ class SegmentedEpisode(Episode):
         step = SegmentStep(self.attempt.task_index, self.attempt.repeat, self.branch, trajectory)
         if inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__):
             return checked_decision(await callback(step))  # type: ignore[misc]
-        given: Any = await self.runner._threads.call(lambda: callback(step))
+        given: Any = await self.runner._callback_threads.call(partial(decide, callback, step))
         return checked_decision(await given if inspect.isawaitable(given) else given)
 
     async def _obey(self, decision: Decision) -> None:

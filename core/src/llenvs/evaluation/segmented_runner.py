@@ -20,7 +20,7 @@ from llenvs.core.segmentation.segmenter import Segmenter
 from llenvs.core.segmentation.sentence import SentenceSegmenter
 from llenvs.core.state import State
 from llenvs.core.trajectory import Trajectory, Transition
-from llenvs.evaluation.environment_threads import EnvironmentThreads
+from llenvs.evaluation.environment_threads import MAX_THREADS, EnvironmentThreads
 from llenvs.evaluation.rollout import Rollout
 from llenvs.evaluation.runner import Attempt, TrajectoryRunner
 from llenvs.evaluation.scheduler import run_bounded
@@ -28,6 +28,7 @@ from llenvs.evaluation.seeds import derive_seed
 from llenvs.evaluation.segmented_decisions import StepCallback
 from llenvs.evaluation.segmented_episode import SegmentedEpisode
 from llenvs.evaluation.segmented_rollout import SegmentedRollout
+from llenvs.evaluation.worker_threads import WorkerThreads
 from llenvs.inference.backend import Backend
 from llenvs.inference.loop import run_sync
 from llenvs.inference.sampling import SamplingParams
@@ -112,6 +113,8 @@ class SegmentedTrajectoryRunner(TrajectoryRunner):
         self.chunk_tokens = chunk_tokens
         self.max_branches = max_branches
         self._threads = EnvironmentThreads(self.environment, self.batch_size)
+        # others than the environment's: a callback may itself run trajectories and wait for them
+        self._callback_threads = WorkerThreads(MAX_THREADS, "llenvs-callback")
         self._slots: PerLoop[asyncio.Semaphore] = PerLoop(lambda: asyncio.Semaphore(self.batch_size))
         self._num_branches: Counter[Attempt] = Counter()
 
