@@ -405,3 +405,31 @@ def test_contents_are_not_words_of_the_template() -> None:
     masker = TrajectoryMasker(thinking, on_prefix_break="retokenize")
     whole = checked(masker._finished(masker._from_whole_text(masker._turns(trajectory)[0]), 1.0, None))
     assert whole.text_of("model") == ("<think>\na\n</think>\n\nok<|im_end|>", "16<|im_end|>")
+
+
+def test_a_renderer_by_the_name_of_the_model() -> None:
+    """Where the family is known its renderer bridges, and keeps thoughts that the family's template drops."""
+    with pytest.raises(InvalidOption, match="is no renderer"):
+        TrajectoryMasker(TOY, renderer="qwen")
+    pytest.importorskip("renderers", reason="needs renderers: pip install renderers")
+    assert TrajectoryMasker(TOY, renderer="auto")._ids.renderer is None
+    named = toy_tokenizer(
+        TOY.chat_template.replace(
+            "{{ message['content'] + '<|im_end|>' }}{% endgen",
+            "{{ (message['content'] if loop.last else message['content'].split('</think>')[-1]) + '<|im_end|>' }}"
+            "{% endgen",
+        )
+    )
+    thought = "<think>\na\n</think>\n\nok"
+    ids = TOY(thought, add_special_tokens=False).input_ids
+    trajectory = episode(
+        "hi",
+        (thought, sampled(thought, PROMPT, (*ids, 266)), "no", 1.0),
+        ("16", Generation("16", completion_token_ids=(260, 266)), "", 1.0),
+    )
+    with pytest.raises(PrefixBreak):
+        TrajectoryMasker(named, renderer="auto").mask_trajectory(trajectory)
+    named.name_or_path = "Qwen/Qwen3-0.6B"
+    masked = checked(TrajectoryMasker(named, renderer="auto").mask_trajectory(trajectory))
+    assert masked.response_ids == (*ids, 266, *BRIDGE, 260, 266)
+    assert masked.text_of("model") == (thought + "<|im_end|>", "16<|im_end|>")

@@ -642,17 +642,72 @@ def test_what_trl_would_take_without_a_word_is_refused() -> None:
         _checked([good, running([1, 2], [1, 1], [0.0, 0.0])], 2, limits)
 
 
-def test_the_example_of_the_documentation(tmp_path: Path) -> None:
-    """Two steps of it: the curve itself takes some dozens."""
+def _example() -> Any:
+    """The module of the documentation's example."""
     import importlib.util
 
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
     path = Path(__file__).parents[3] / "examples" / "training_curve.py"
     spec = importlib.util.spec_from_file_location("training_curve", path)
     assert spec is not None
     assert spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
+    return example
+
+
+def test_sampled_episodes_are_scored_as_the_scorer_scores_them(tmp_path: Path) -> None:
+    """A model that samples for itself: what the masks cover are its actions, and they earn what was logged."""
+    example = _example()
+    env, tokens = example.Line(), example.tokenizer()
+    rollout = make_trl_rollout_fn(env)
+    given: list[Any] = []
+
+    def watched(prompts: Any, completions: Any, **columns: Any) -> Any:
+        given.append(rollout.reward(prompts, completions, **columns))
+        return given[-1]
+
+    trainer = trained(
+        example.model(0, tokens),
+        tmp_path,
+        tokenizer=tokens,
+        config={
+            "per_device_train_batch_size": 16,
+            "num_generations": 8,
+            "max_steps": 3,
+            "max_completion_length": 64,
+        },
+        train_dataset=make_trl_dataset(env, identity_in_prompt=True),
+        reward_funcs=watched,
+        rollout_func=rollout,
+    )
+    scorer = Scorer(env)
+    prompts = {item.prompt: item.task_index for item in reversed(list(DatasetProvider(env)))}
+    assert len(given) == 3
+    turns = 0
+    for batch, rewards in enumerate(given):
+        for number, (row, reward) in enumerate(zip(trainer.rows(batch), rewards, strict=True)):
+            actions: list[list[int]] = []
+            before = 0
+            for token, bit in zip(row["ids"], row["mask"], strict=True):
+                if bit and not before:
+                    actions.append([])
+                if bit:
+                    actions[-1].append(token)
+                before = bit
+            shown = tokens.decode(trainer.batches[batch]["prompt_ids"][number], skip_special_tokens=True)
+            told = [tokens.decode(action, skip_special_tokens=True) for action in actions]
+            # "2 east" is the prompt of several tasks, which are alike but for where they are
+            assert scorer.score(prompts[shown], told).reward == pytest.approx(reward)
+            turns += len(told)
+    assert turns > 48
+    history = [entry for entry in trainer.state.log_history if "reward" in entry]
+    assert [entry["reward"] for entry in history] == pytest.approx([sum(each) / 16 for each in given])
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    """Two steps of it: the curve itself takes some dozens."""
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    example = _example()
     env = example.Line()
     scorer = Scorer(env)
     assert scorer.score(0, ["e"]).reward == 1.0  # from 0 to 1

@@ -15,6 +15,7 @@ from llenvs.inference.local.chat_template import RenderedPrompt, template_messag
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.tool_calls import HermesToolCallParser, ToolCallParser
 from llenvs.integrations.control_text import END_OF_TURN
+from llenvs.integrations.family_renderer import chosen_renderer
 
 
 class PrefixBreak(LLEnvsError):
@@ -73,7 +74,7 @@ class ChatIds:
         parser: ToolCallParser | None = None,
         template_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.renderer = renderer
+        self.renderer = chosen_renderer(renderer, tokenizer, template_options)
         self.tokenizer = ChatTokenizer(
             tokenizer,
             parser or HermesToolCallParser(),

@@ -62,8 +62,9 @@ class TrajectoryMasker:
 
     Args:
         tokenizer: a ``transformers.PreTrainedTokenizerBase`` of the model.
-        renderer: a renderer of PyPI `renderers` for the model's family, which bridges turns where the next
-            prompt's ids are not known; None for the difference of two renderings.
+        renderer: of PyPI `renderers`, which bridges turns where the next prompt's ids are not known; "auto" for
+            the one of the model's family (by the tokenizer's ``name_or_path``, with thoughts kept), where there is
+            one; None for the difference of two renderings by the chat template.
         on_prefix_break: when a turn's prompt does not begin with all before it: "error" (`PrefixBreak`), "split"
             (several sequences, see `mask_sequences`), "retokenize" (one sequence, made from the text of the whole
             chat, with a warning).

@@ -258,7 +258,7 @@ def make_trl_rollout_fn(
         retries: see `llenvs.integrations.episode.Episode`.
         timeout: seconds for one reset or step, then it is a failure; None for no limit. What hangs in this process
             goes on in its thread: to have it ended, isolate the environment (``container="process"``).
-        renderer: of PyPI `renderers`, for bridges between turns; see `TrajectoryMasker`.
+        renderer: of PyPI `renderers`, or "auto", for bridges between turns; see `TrajectoryMasker`.
         parser: the form of tool calls; None for `HermesToolCallParser`.
         chat_template: Jinja text that replaces the model's own, for models whose template drops what was said
             earlier, e.g. ``trl.chat_template_utils.get_training_chat_template(tokenizer)``.
