@@ -117,16 +117,15 @@ def test_a_response_in_chunks_with_branches(env: SegmentedEnvironment, backend: 
 
 def test_a_real_server_without_an_assistant_prefix(env: SegmentedEnvironment, backend: Any, example: Any) -> None:
     openai = pytest.importorskip("llenvs_openai", reason="needs the backend openai")
-    server = openai.OpenAIBackend(backend.model, base_url=backend.base_url, api_key=backend.api_key)
     (task,) = example.sums(env, 1)
-    runner = SegmentedTrajectoryRunner(
-        env, server, sampling_params=SAMPLING, prompt=example.PROMPT, chunk_tokens=4, seed=4
-    )
 
     def force_once(step: SegmentStep) -> ForceNext | None:
         return ForceNext("Wait.\n") if len(step.trajectory) == 1 else None
 
-    rollout = runner.run_trajectory(task, step_callback=force_once)
+    with openai.OpenAIBackend(backend.model, base_url=backend.base_url, api_key=backend.api_key) as server:
+        options: dict[str, Any] = {"sampling_params": SAMPLING, "prompt": example.PROMPT, "seed": 4}
+        runner = SegmentedTrajectoryRunner(env, server, chunk_tokens=4, **options)
+        rollout = runner.run_trajectory(task, step_callback=force_once)
     assert rollout.error is None
     assert rollout.trajectory is not None
     assert rollout.trajectory.actions[1] == Action("Wait.\n")

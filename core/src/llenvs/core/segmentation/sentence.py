@@ -17,9 +17,10 @@ from llenvs.core.segmentation.protected import protected
 from llenvs.core.segmentation.segmenter import Segmenter, words
 
 # each begins where a run of marks begins: a long run that ends nothing is then looked at once
+_MARKS = ".!?…‽؟۔।॥։።។။"
 _EMOJI = r"\u2600-\u27bf\ufe0f\u200d\U0001f300-\U0001faff"
 _STOP = re.compile(
-    r"[.!?…‽؟।](?<![.!?…][.!?…‽؟।])(?P<more>[.!?…]*+)"
+    rf"[{_MARKS}](?<![.!?…][{_MARKS}])(?P<more>[.!?…]*+)"
     rf"""["'”’»)\]}}*_{_EMOJI}]*+(?=(?P<gap>\s++)(?P<next>\S))"""
 )
 _WIDE = re.compile(
