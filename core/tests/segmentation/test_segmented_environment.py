@@ -222,6 +222,23 @@ def test_a_base_that_records_its_chat(locked: Any) -> None:
 # -- replay -----------------------------------------------------------------------------------------------
 
 
+def test_the_actions_of_a_response(addition: Any, locked: Any) -> None:
+    env = SegmentedEnvironment(addition(), SentenceSegmenter(), max_segments=2)
+    state = began(env)
+    assert env.actions(state, "One. Two. Three.") == (Action("One."), final_segment(" Two. Three."))
+    assert env.actions(state, "One. Two. Three.", end=False) == (Action("One. Two. Three."),)
+    assert env.actions(state, "") == (final_segment(),)
+    call = ToolCall("dial", {"number": 2}, "x")
+    safe = SegmentedEnvironment(locked(), SentenceSegmenter())
+    assert safe.actions(began(safe), Action("I look. I dial.", (call,))) == (
+        Action("I look."),
+        Action(" I dial.", (call,)),
+    )
+    assert safe.replay(began(safe), "One. Two.").trajectory.actions == safe.actions(began(safe), "One. Two.")
+    with pytest.raises(InvalidOption, match="text: must be a str"):
+        env.actions(state, b"a")  # type: ignore[arg-type]
+
+
 def test_a_prefix_is_gone_on_with(addition: Any) -> None:
     env = SegmentedEnvironment(addition(), SentenceSegmenter())
     prefix = env.replay(began(env), "First. Dr. Who", end=False)

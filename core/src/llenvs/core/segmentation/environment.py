@@ -274,17 +274,38 @@ class SegmentedEnvironment(Environment[SegmentedHidden]):
         boundaries = self.segmenter.boundaries_after(len(said), said + text)
         return cut(text, [b - len(said) for b in boundaries])
 
-    def _replayed(self, trajectory: Trajectory, response: Action, end: bool) -> Trajectory:
-        segments = list(self.segments(trajectory.final_state, response.text))
-        ends = end or bool(response.tool_calls)
-        room = self.max_segments - Response.of(trajectory.final_state).actions - (not ends)
+    def actions(
+        self, state: State[SegmentedHidden], response: str | Action, *, end: bool = True
+    ) -> tuple[Action, ...]:
+        """The actions by which `response` is given from `state` on: what `replay` takes.
+
+        Args:
+            state: of this environment, at the beginning or in the middle of a response.
+            response: a text, or an action with tool calls.
+            end: whether a text is the whole response; False leaves it open.
+
+        Returns:
+            An action for each segment, the last one with all that `max_segments` leaves no room for.
+
+        Raises:
+            InvalidAction: `state` is another environment's.
+            InvalidOption: `response` is no text.
+        """
+        text, calls = (response.text, response.tool_calls) if isinstance(response, Action) else (response, ())
+        segments = list(self.segments(state, text))
+        ends = end or bool(calls)
+        room = self.max_segments - Response.of(state).actions - (not ends)
         if len(segments) > max(1, room):
             kept = max(1, room) - 1
             segments = [*segments[:kept], "".join(segments[kept:])]
         last = segments.pop() if segments and ends else ""
-        for segment in segments:
-            trajectory = trajectory.step(self, Action(segment))
-        return trajectory.step(self, final_segment(last, response.tool_calls)) if ends else trajectory
+        said = tuple(Action(segment) for segment in segments)
+        return (*said, final_segment(last, calls)) if ends else said
+
+    def _replayed(self, trajectory: Trajectory, response: Action, end: bool) -> Trajectory:
+        for action in self.actions(trajectory.final_state, response, end=end):
+            trajectory = trajectory.step(self, action)
+        return trajectory
 
     def _check_reached(self, trajectory: Trajectory, reached: State[Any], expected: State[Any]) -> None:
         if reached is expected or reached == expected:
