@@ -97,12 +97,8 @@ def test_rewards_of_several_environments() -> None:
     assert make_trl_reward_fn()(["?"] * 4, said * 2, llenvs=[*rows, *reversed(rows)]) == [1.0, 1.0, 0.0, 0.0]
     # a given environment is that of the rows without an identity alone
     assert make_trl_reward_fn(TIMES)(["?"] * 2, said, llenvs=rows) == [1.0, 1.0]
-    assert [
-        compute_score("s", text, "", {"llenvs": row})["score"] for text, row in zip(said, rows, strict=True)
-    ] == [
-        1.0,
-        1.0,
-    ]
+    for text, row in zip(said, rows, strict=True):
+        assert compute_score("s", text, "", {"llenvs": row})["score"] == 1.0
 
 
 CALL = '<tool_call>\n{"name": "guess", "arguments": {"number": 7}}\n</tool_call>'
@@ -122,8 +118,9 @@ def test_rollouts_of_several_environments(tmp_path: Path) -> None:
     rollout, seen = make_trl_rollout_fn(None), []
 
     def watched(prompts: Any, completions: Any, **columns: Any) -> Any:
-        seen.extend(zip((p[-1]["content"] for p in prompts), rollout.reward(prompts, completions, **columns)))
-        return [reward for _, reward in seen[-len(prompts) :]]
+        rewards = rollout.reward(prompts, completions, **columns)
+        seen.extend(zip([prompt[-1]["content"] for prompt in prompts], rewards, strict=True))
+        return rewards
 
     both = [make_trl_dataset(address, indices=[0], identity_in_prompt=True) for address in (CLIMB, "guess/number")]
     trained(

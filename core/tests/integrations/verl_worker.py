@@ -18,6 +18,8 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
 from verl.workers.rollout.llm_server import LLMServerClient
 from verl.workers.rollout.replica import TokenOutput
 
+from llenvs.integrations import verl_agent_loop  # noqa: F401 - as VERL_USE_EXTERNAL_MODULES makes workers do
+
 Policy = Callable[[str], Sequence[int] | str]
 
 
