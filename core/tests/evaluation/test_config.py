@@ -383,6 +383,11 @@ def test_everything_is_checked_before_anything_runs(tmp_path: Path, sums: list[A
     assert [each.closed for each in sums] == [1]
 
 
+def test_an_environment_that_cannot_be_segmented_is_closed(tmp_path: Path, sums: list[Any]) -> None:
+    problem(tmp_path, HEAD + "    segmentation: {by: line, max_segments: 0}\n" + MODEL)
+    assert [each.closed for each in sums] == [1]
+
+
 def test_names_and_defaults_may_come_from_a_merge() -> None:
     source = parse_yaml("base: &b {size: 3, level: 2}\nenvironments:\n  - <<: *b\n    size: 4\n")
     assert source.data["environments"] == [{"size": 4, "level": 2}]

@@ -109,7 +109,10 @@ def checked_segmenter(segmenter: object) -> Segmenter:
     if isinstance(segmenter, type) and issubclass(segmenter, Segmenter):
         problem = f"must be an object: write {segmenter.__name__}()"
     elif callable(segmenter) or isinstance(segmenter, str):
-        problem = "must be a Segmenter; a regular expression or a function goes into CustomSegmenter(...)"
+        problem = (
+            "must be a Segmenter; a regular expression or a function goes into CustomSegmenter(...), a name into "
+            "make_segmenter(...)"
+        )
     else:
         problem = "must be a Segmenter"
     valid = "SentenceSegmenter(), LineSegmenter(), ParagraphSegmenter(), NumberedStepSegmenter(), ..."
