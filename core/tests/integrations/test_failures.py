@@ -83,8 +83,8 @@ def test_rewards_of_texts(failing: tuple[str, Any, Any], caplog: pytest.LogCaptu
         return  # each further one kills a process six times
     row = {"llenvs": provider[1].task_id}
     reward = make_verl_reward_fn(once, retries=0, **with_limit)
-    assert reward("s", way, "", row) == {"score": 0.0, "acc": 0.0, "llenvs_error": 1.0}
-    assert reward("s", "1", "", row) == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0}
+    assert reward("s", way, "", row) == {"score": 0.0, "acc": 0.0, "llenvs_error": 1.0, "llenvs_turns": 0.0}
+    assert reward("s", "1", "", row) == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0, "llenvs_turns": 1.0}
     with pytest.raises(NotScored, match="task 1"):
         make_verl_reward_fn(once, retries=0, on_error="raise", **with_limit)("s", way, "", row)
     scores = asyncio.run(acompute_score("s", way, "", row, retries=0, timeout=LIMIT))

@@ -173,7 +173,7 @@ def test_rewards_in_a_process_that_is_spawned() -> None:
             trl = pool.apply_async(make_trl_reward_fn(env), (["?"], ["<answer>100</answer>"]), {"llenvs": [row]})
             verl = pool.apply_async(make_verl_reward_fn(env), ("s", "<answer>100</answer>", "", {"llenvs": row}))
             assert trl.get(60) == [1.0]
-            assert verl.get(60) == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0}
+            assert verl.get(60) == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0, "llenvs_turns": 1.0}
         wrong = json.dumps({**json.loads(row), "prompt_sha256": "0" * 64})
         with pytest.raises(TaskMismatch, match="another prompt"):  # comes back as it is
             pool.apply_async(make_trl_reward_fn(), (["?"], ["x"]), {"llenvs": [wrong]}).get(60)

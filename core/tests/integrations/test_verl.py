@@ -48,7 +48,7 @@ def test_the_module_does_not_import_verl() -> None:
 def test_scores_of_rows() -> None:
     pytest.importorskip("reasoning_gym", reason="needs llenvs-reasoning-gym")
     right = compute_score("legs", "<answer>100</answer>", "", extra(0))
-    assert right == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0}
+    assert right == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0, "llenvs_turns": 1.0}
     assert compute_score("legs", "<answer>140</answer>", "", extra(0))["score"] == 0.0
     assert compute_score("legs", "100", "", extra(0))["score"] == 0.0
     with_signals = compute_score("l", "<answer>100</answer>", "", extra(0), signals=["correctness", "none"])
@@ -68,8 +68,8 @@ def test_a_failure_has_the_same_keys_and_is_logged(caplog: pytest.LogCaptureFixt
     rows = [extra(i, failing) for i in (1, 2)]
     scores = compute_score_batch(["a"] * 2, ["<answer>4</answer>"] * 2, [""] * 2, rows)
     assert scores == [
-        {"score": 0.0, "acc": 0.0, "llenvs_error": 1.0},
-        {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0},
+        {"score": 0.0, "acc": 0.0, "llenvs_error": 1.0, "llenvs_turns": 0.0},
+        {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0, "llenvs_turns": 1.0},
     ]
     assert caplog.text.count("task 1 was not scored: OSError: the sandbox is gone") == 2  # it was tried again
     assert compute_score("a", "", "", rows[0], on_error=-1, retries=0)["score"] == -1.0
@@ -191,7 +191,7 @@ def test_the_naive_reward_manager(worker: Any, tmp_path: Path, name: str) -> Non
     results = managed(tmp_path, name, rows, ids, __num_turns__=[2] * 3)
     assert [result["reward_score"] for result in results] == [1.0, 0.0, 0.0]
     assert [r.reward for r in Scorer(LEGS[0], options=LEGS[1]).score_batch([0] * 3, said)] == [1.0, 0.0, 0.0]
-    assert results[0]["reward_extra_info"] == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0}
+    assert results[0]["reward_extra_info"] == {"score": 1.0, "acc": 1.0, "llenvs_error": 0.0, "llenvs_turns": 1.0}
 
 
 def test_an_answer_that_the_environment_gave_is_not_the_models(worker: Any, tmp_path: Path) -> None:
@@ -323,7 +323,9 @@ def test_rewards_are_those_of_the_scorer(worker: Any, config: Any) -> None:
     assert made.batch["rm_scores"].sum(1).tolist() == rewards
     assert made.non_tensor_batch["acc"].tolist() == [1.0, 0.0, 0.0]
     assert made.non_tensor_batch["llenvs_turns"].tolist() == [2.0, 6.0, 6.0]
-    assert made.meta_info["reward_extra_keys"] == ["score", "llenvs_turns", "acc", "llenvs_error"]
+    # veRL takes the keys of the first sample for all, those that a reward function scores among them
+    scored = compute_score("a", "x", "", extra(1, ("arithmetic/times", {})))
+    assert set(made.meta_info["reward_extra_keys"]) == scored.keys()
     for mask, ids, target in zip(masks(made), made.batch["responses"], (2, 3, 4), strict=True):
         from toy_tokenizer import toy_tokenizer
 

@@ -100,7 +100,8 @@ class VerlReward:
 
         Returns:
             Always the same numeric keys, since veRL takes those of the first sample for all: ``score``, ``acc``
-            (1.0 for success), ``llenvs_error`` (1.0 where there is no score), and the signals that were asked for.
+            (1.0 for success), ``llenvs_error`` (1.0 where there is no score), ``llenvs_turns``, and the signals
+            that were asked for.
 
         Raises:
             InvalidOption: the response has several turns, whose text holds the environment's words too.
@@ -294,8 +295,16 @@ def make_verl_dataset(
 
 
 def extra_numbers(result: ScoringResult, signals: Iterable[str] = ()) -> dict[str, float]:
-    """What veRL logs beside a score: the same numeric keys for every sample, failures included."""
-    numbers = {"acc": float(bool(result.correct)), "llenvs_error": float(result.error is not None)}
+    """What veRL logs beside a score: the same numeric keys for every sample, failures included.
+
+    Those of a reward function and of `LLEnvsAgentLoop` are the same too, so that environments of one turn and of
+    several can be in one batch.
+    """
+    numbers = {
+        "acc": float(bool(result.correct)),
+        "llenvs_error": float(result.error is not None),
+        "llenvs_turns": float(result.metadata.get("steps", 0)),
+    }
     numbers.update({f"llenvs/{name}": float(result.signals.get(name, 0.0)) for name in signals})
     return numbers
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -37,6 +37,16 @@ from llenvs.integrations.control_text import broken_up, control_texts
 from llenvs.integrations.episode import Episode, generation_of, message_of
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.verl import AGENT_NAME, extra_numbers
+
+
+@dataclass
+class _Tokens:
+    """Prompt and response so far: the first `start` ids are the prompt's, mask and logprobs the response's."""
+
+    ids: list[int]
+    start: int
+    mask: list[int] = field(default_factory=list)
+    logprobs: list[float] | None = None
 
 
 @register(AGENT_NAME)
@@ -106,67 +116,79 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         with simple_timer("tool_calls", metrics):
             await episode.abegin()
         tools = [tool.to_openai() for tool in episode.tools] or None
-        ids = list(await self.ct_build_initial_tokens(chat, tools=tools))
-        start = len(ids)
-        mask: list[int] = []
-        logprobs: list[float] | None = None
+        prompt = list(await self.ct_build_initial_tokens(chat, tools=tools))
+        tokens = _Tokens(prompt, len(prompt))
         spelling = ChatIds(self.tokenizer, parser=self._parser)
         request = uuid4().hex
         observations = 0
         while not episode.done:
+            before = list(tokens.ids)
             with simple_timer("generate_sequences", metrics):
-                output = await self.server_manager.generate(
-                    request_id=request, prompt_ids=list(ids), sampling_params=dict(sampling_params)
-                )
-            room = self._limit - len(mask)
-            sampled = list(output.token_ids)[:room]
-            given = None if not output.log_probs else list(output.log_probs)[:room]
+                sampled = await self._sampled(tokens, episode, request, sampling_params)
             if not sampled:
-                episode.fail(f"the engine gave no token for turn {episode.turns} ({output.stop_reason})")
                 break
-            if not mask and given is not None:
-                logprobs = []
-            before = list(ids)
-            merged, mask, logprobs = await self.ct_merge_assistant_token(
-                ids, sampled, mask, logprobs, assistant_logprobs=given if logprobs is not None else None
-            )
-            ids = list(merged.token_ids)
             ended = sampled[-1] in spelling.ends
             generation = generation_of(spelling, before, sampled, ended, with_tools=bool(tools))
-            action = episode.action_of(generation)
             with simple_timer("tool_calls", metrics):
-                await episode.aact(action, generation)
+                await episode.aact(episode.action_of(generation), generation)
             if episode.done or not ended or episode.turns == self._max_turns:
                 break
-            told = [self._heard(message) for message in episode.new_messages()]
-            answered = [*chat, _answered(episode.answer)]
-            after = [*answered, *told]
-            merged, longer, long_logprobs = await self.ct_merge_context_msg(
-                answered, after, ids, mask, logprobs, tools=tools
-            )
-            if len(longer) >= self._limit:
-                break  # no room for an answer: what the model cannot answer is not trained on
-            ids, mask, logprobs, chat = list(merged.token_ids), longer, long_logprobs, after
+            answered = [*chat, template_message(episode.answer, "mapping")]
+            chat = [*answered, *(self._heard(message) for message in episode.new_messages())]
+            if not await self._shown(tokens, answered, chat, tools):
+                break
             observations += 1
-        if logprobs is None and sampling_params.get("logprobs"):
-            logprobs = []  # nothing was sampled: veRL needs some from all or from none
-        return self._output(episode, ids, start, mask, logprobs, metrics, observations)
+        if tokens.logprobs is None and sampling_params.get("logprobs"):
+            tokens.logprobs = []  # nothing was sampled: veRL needs some from all or from none
+        return self._output(episode, tokens, metrics, observations)
+
+    async def _sampled(
+        self, tokens: _Tokens, episode: Episode, request: str, sampling_params: Mapping[str, Any]
+    ) -> list[int]:
+        """Add an answer of the engine, as long as there is room; [] where it gives none."""
+        output = await self.server_manager.generate(
+            request_id=request, prompt_ids=list(tokens.ids), sampling_params=dict(sampling_params)
+        )
+        room = self._limit - len(tokens.mask)
+        sampled = list(output.token_ids)[:room]
+        given = None if not output.log_probs else list(output.log_probs)[:room]
+        if not sampled:
+            episode.fail(f"the engine gave no token for turn {episode.turns} ({output.stop_reason})")
+            return []
+        if not tokens.mask and given is not None:
+            tokens.logprobs = []
+        merged, tokens.mask, tokens.logprobs = await self.ct_merge_assistant_token(
+            tokens.ids,
+            sampled,
+            tokens.mask,
+            tokens.logprobs,
+            assistant_logprobs=None if tokens.logprobs is None else given,
+        )
+        tokens.ids = list(merged.token_ids)
+        return sampled
+
+    async def _shown(
+        self, tokens: _Tokens, answered: list[dict[str, Any]], chat: list[dict[str, Any]], tools: Any
+    ) -> bool:
+        """Add what the environment says, if there is room for an answer: what the model cannot answer is not
+        trained on."""
+        merged, mask, logprobs = await self.ct_merge_context_msg(
+            answered, chat, tokens.ids, tokens.mask, tokens.logprobs, tools=tools
+        )
+        if len(mask) >= self._limit:
+            return False
+        tokens.ids, tokens.mask, tokens.logprobs = list(merged.token_ids), mask, logprobs
+        return True
 
     def _output(
-        self,
-        episode: Episode,
-        ids: list[int],
-        start: int,
-        mask: list[int],
-        logprobs: list[float] | None,
-        metrics: dict[str, Any],
-        observations: int,
+        self, episode: Episode, tokens: _Tokens, metrics: dict[str, Any], observations: int
     ) -> AgentLoopOutput:
         """What veRL takes, after all that it would take without a word: masks and lengths that do not fit."""
         result = episode.result()
+        mask, logprobs = list(tokens.mask), tokens.logprobs
         while mask and not mask[-1]:  # veRL puts the reward on the last token: it must be the model's
             mask.pop()
-        response = ids[start : start + len(mask)]
+        response = tokens.ids[tokens.start : tokens.start + len(mask)]
         if result.error is not None:
             mask = [0] * len(mask)
         if not response:  # the reward of an empty response would be put on padding
@@ -176,9 +198,8 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         assert len(response) == len(mask) <= self._limit
         assert logprobs is None or len(logprobs) == len(response)
         reward = 0.0 if result.reward is None else result.reward
-        extra = {"score": reward, "llenvs_turns": float(episode.turns), **extra_numbers(result, self._signals)}
         return AgentLoopOutput(
-            prompt_ids=ids[:start],
+            prompt_ids=tokens.ids[: tokens.start],
             response_ids=response,
             response_mask=mask,
             response_logprobs=logprobs,
@@ -186,7 +207,7 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
             num_turns=1 + episode.turns + observations,
             metrics=metrics,
             extra_fields={
-                "reward_extra_info": extra,
+                "reward_extra_info": {"score": reward, **extra_numbers(result, self._signals)},
                 "turn_scores": list(result.step_rewards),
                 "tool_rewards": [],
             },
@@ -205,10 +226,6 @@ class LLEnvsAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
 def _identity(row: Mapping[str, Any]) -> Mapping[str, Any]:
     extra_info = row.get("extra_info")
     return extra_info if isinstance(extra_info, Mapping) else {}
-
-
-def _answered(message: ChatMessage) -> dict[str, Any]:
-    return template_message(message, "mapping")
 
 
 def _plain(value: Any) -> Any:
