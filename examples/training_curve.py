@@ -121,6 +121,7 @@ def train(steps: int, seed: int, learning_rate: float, folder: str) -> tuple[lis
     """Rewards of each step, and those of the test tasks before and after."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     try:
+        from transformers.trainer_callback import PrinterCallback
         from trl import GRPOConfig, GRPOTrainer
     except ImportError as error:
         raise SystemExit(f"this example needs TRL: pip install torch trl jmespath ({error})") from None
@@ -157,6 +158,7 @@ def train(steps: int, seed: int, learning_rate: float, folder: str) -> tuple[lis
             beta=0.0,
         ),
     )
+    trainer.remove_callback(PrinterCallback)  # a line of thirty numbers for each step
     before = trainer.evaluate()["eval_reward"]
     trainer.train()
     after = trainer.evaluate()["eval_reward"]
