@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from llenvs.core.errors import InvalidOption
 from llenvs.integrations.trl import make_trl_dataset, make_trl_environment, make_trl_rollout_fn
 from llenvs.integrations.verl import make_verl_dataset
 
@@ -64,6 +65,28 @@ def test_environments_of_trl(tmp_path: Path) -> None:
             )
         )
     assert counts == [[2] * 4] * 2
+
+
+def test_texts_that_a_tokenizer_does_not_know_stay_as_they_are() -> None:
+    pytest.importorskip("transformers", reason="needs a tokenizer of transformers")
+    import pickle
+
+    from toy_tokenizer import toy_tokenizer
+
+    from llenvs import DatasetProvider
+    from llenvs.integrations.control_text import control_texts
+
+    controls = control_texts(toy_tokenizer())
+    assert controls == ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+    options = {"says": " <s>old</s> <|eot_id|> <|im_end|>"}
+    row = DatasetProvider(ENV, options=options)[0].row()
+    factory = make_trl_environment(ENV, controls=controls, options=options)
+    for made in (factory, pickle.loads(pickle.dumps(factory))):  # noqa: S301 - our own
+        environment: Any = made()
+        environment.reset(**row)
+        assert environment.act(action="up") == "You are at 1. <s>old</s> <|eot_id|> < |im_end|>"
+    with pytest.raises(InvalidOption, match="controls"):
+        make_trl_environment(ENV, controls="<s>")
 
 
 def test_agent_loops_of_verl(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.observation import Observation
 from llenvs.core.tools import ToolCall, ToolDefinition
-from llenvs.integrations.checks import whole
+from llenvs.integrations.checks import names, whole
 from llenvs.integrations.control_text import broken_up
 from llenvs.integrations.episode import EPISODE_OVER, Episode
 from llenvs.integrations.scorer_pool import ScorerPool
@@ -45,6 +45,7 @@ class TRLEnvironment:
     _pool: ScorerPool
     _retries: int
     _acts_by_text: bool
+    _controls: tuple[str, ...] | None
 
     def __init__(self) -> None:
         self._episode: Episode | None = None
@@ -62,7 +63,7 @@ class TRLEnvironment:
         self._episode = Episode(self._pool, row, retries=self._retries)
         self._episode.begin()
         if _is_empty(row.get("prompt")):
-            return broken_up(_opening(self._episode.observation))
+            return broken_up(_opening(self._episode.observation), self._controls)
         return None
 
     def get_reward(self) -> float | None:
@@ -84,7 +85,7 @@ class TRLEnvironment:
         episode.act(action)
         if episode.failure is not None:
             raise EnvironmentFailed
-        said = broken_up(_answer(episode.observation))
+        said = broken_up(_answer(episode.observation), self._controls)
         return said or (EPISODE_OVER if episode.done else "")
 
 
@@ -103,17 +104,24 @@ class TRLEnvironmentFactory:
         name: str | None = None,
         retries: int = 1,
         timeout: float | None = None,
+        controls: Iterable[str] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         whole("retries", retries, at_least=0)
-        self._made_from = (tools if tools is None else tuple(tools), name, retries, timeout)
+        self._made_from: dict[str, Any] = {
+            "tools": tools if tools is None else tuple(tools),
+            "name": name,
+            "retries": retries,
+            "timeout": timeout,
+            "controls": controls if controls is None else names("controls", controls),
+        }
         self.pool = ScorerPool(env, options, timeout=timeout)
-        chosen = self._made_from[0]
+        chosen = self._made_from["tools"]
         if chosen is None:
             chosen = _tools_of(self.pool.environment)
         definitions = chosen or (ACT,)
-        names = [tool.name for tool in definitions]
-        twice = next((each for each in names if names.count(each) > 1), None)
+        given = [tool.name for tool in definitions]
+        twice = next((each for each in given if given.count(each) > 1), None)
         if twice is not None:
             raise InvalidOption("tools", twice, "is the name of two tools")
         members: dict[str, Any] = {tool.name: tool_method(tool, TRLEnvironment._call) for tool in definitions}
@@ -121,6 +129,7 @@ class TRLEnvironmentFactory:
             _pool=self.pool,
             _retries=retries,
             _acts_by_text=not chosen,
+            _controls=self._made_from["controls"],
             __doc__=f"An episode of {self.pool.name} for TRL.",
             __module__=__name__,
         )
@@ -134,11 +143,7 @@ class TRLEnvironmentFactory:
         return {"pool": self.pool, "made_from": self._made_from}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        pool = state["pool"]
-        tools, name, retries, timeout = state["made_from"]
-        self.__init__(  # type: ignore[misc]
-            pool.environment, tools=tools, name=name, retries=retries, timeout=timeout
-        )
+        self.__init__(state["pool"].environment, **state["made_from"])  # type: ignore[misc]
 
 
 def make_trl_environment(
@@ -148,6 +153,7 @@ def make_trl_environment(
     name: str | None = None,
     retries: int = 1,
     timeout: float | None = None,
+    controls: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> TRLEnvironmentFactory:
     """An `environment_factory` for `GRPOTrainer`: multi-turn episodes in which the model acts by calling tools.
@@ -175,12 +181,17 @@ def make_trl_environment(
         retries: see `llenvs.integrations.episode.Episode`.
         timeout: seconds for one reset or step, then it is a failure; None for no limit. What hangs in this process
             goes on in its thread: to have it ended, isolate the environment (``container="process"``).
+        controls: texts of control tokens that are broken up in what the environment says: those of
+            ``llenvs.integrations.control_text.control_texts(tokenizer)``; None for those of common chat formats,
+            which other models may read as plain text (``</s>``).
         options: of the environment, when `env` is an address.
 
     Raises:
         InvalidOption: a tool whose name TRL cannot take.
     """
-    return TRLEnvironmentFactory(env, tools=tools, name=name, retries=retries, timeout=timeout, options=options)
+    return TRLEnvironmentFactory(
+        env, tools=tools, name=name, retries=retries, timeout=timeout, controls=controls, options=options
+    )
 
 
 def _tools_of(environment: Environment[Any] | None) -> tuple[ToolDefinition, ...]:
