@@ -14,6 +14,7 @@ import pytest
 from llenvs.core import (
     Action,
     FinishReason,
+    Generation,
     LineSegmenter,
     SegmentedEnvironment,
     SentenceSegmenter,
@@ -36,7 +37,7 @@ from llenvs.evaluation import (
     TrajectoryRunner,
     run_evaluation,
 )
-from llenvs.evaluation.segmented_episode import CONTINUE
+from llenvs.evaluation.segmented_episode import CONTINUE, continued
 from llenvs.evaluation.segmented_tokens import ends_of_pieces
 from llenvs.inference import GenerationRequest, SamplingParams, ScriptedBackend
 
@@ -560,6 +561,26 @@ def test_how_the_fallback_goes_on(addition: Any, reciter: Any, answer: str, rest
         0, step_callback=at(ForceNext("First, count."))
     )
     assert "".join(segments(rollout)) == "A line\nFirst, count." + rest
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "whole"),
+    [
+        ("It is", "one.", "It is one."),
+        ("It is ", "one.", "It is one."),
+        ("I", "It is one.", "It is one."),  # within a word
+        ("The ans", "The answer is 1.", "The answer is 1."),
+        ("So.\nThe ans", "The answer is 1.", "So.\nThe answer is 1."),
+        ("I ", "It is one.", "I It is one."),
+        ("So.\nI ", "I think.", "So.\nI think."),
+        ("So.\nI see.\n", "I see.\nYes.", "So.\nI see.\nYes."),
+        ("So.\nI see.\n", "I see. Yes.", "So.\nI see.\n Yes."),
+        ("x = 1", "", "x = 1"),
+    ],
+)
+def test_what_an_answer_repeats(written: str, answer: str, whole: str) -> None:
+    found = continued(written, Generation(answer))
+    assert written + found.glue + answer[found.skipped :] == whole
 
 
 def test_without_a_prefix_nothing_is_written_in_chunks(env: SegmentedEnvironment, reciter: Any) -> None:

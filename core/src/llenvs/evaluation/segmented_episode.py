@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,9 +112,8 @@ class SegmentedEpisode(Episode):
     async def _next_piece(self, response: Response) -> Piece:
         if self._writer is None:
             self._writer = self._new_writer(response)
-        if (
-            response.actions + 1 >= self.environment.max_segments
-        ):  # it ends the response, so all of it belongs there
+        ends_the_response = response.actions + 1 >= self.environment.max_segments
+        if ends_the_response:  # so all that is left belongs there
             return await self._writer.rest()
         return await self._writer.next()
 
@@ -247,21 +246,12 @@ class SegmentedEpisode(Episode):
     def rollout(self, success: bool | None, error: RolloutError | None, seconds: float) -> SegmentedRollout:
         """See `Episode.rollout`; without the branches."""
         made: Rollout = super().rollout(success, error, seconds)
+        shared: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(Rollout)}
         paid = sum((generation.usage for generation in self.generations), Usage())
         own = [] if self.trajectory is None else self.trajectory.transitions[self._first_step :]
         kept = sum(t.generation.usage.completion_tokens for t in own if t.generation is not None)
         return SegmentedRollout(
-            made.task_index,
-            made.repeat,
-            made.seed,
-            made.trajectory,
-            made.requests,
-            made.success,
-            made.signals,
-            made.error,
-            made.seconds,
-            made.cut_off,
-            paid=paid,
+            **{**shared, "paid": paid},
             generations=tuple(self.generations),
             branch=self.branch,
             discarded_tokens=paid.completion_tokens - kept,
@@ -281,10 +271,12 @@ def continued(written: str, generation: Generation) -> Answer:
     if not skipped:
         # it often begins again with the last line
         last = written.rstrip().rpartition("\n")[2].strip()
-        if last and text.startswith(last):
-            skipped = len(last)
-    rest = text[skipped:]
-    needs_space = bool(rest) and rest[:1].isalnum() and not written[-1:].isspace()
+        gap = written[len(written.rstrip()) :]
+        another_word = bool(gap) and text[len(last) :][:1].isalnum()  # "It" after "I "
+        if last and text.startswith(last) and not another_word:
+            skipped = len(last + gap) if text.startswith(last + gap) else len(last)
+    # what follows a repetition fits as it is, also within a word
+    needs_space = not skipped and text[:1].isalnum() and not written[-1:].isspace()
     return Answer(generation, skipped, " " if needs_space else "")
 
 
