@@ -433,3 +433,17 @@ def test_a_renderer_by_the_name_of_the_model() -> None:
     masked = checked(TrajectoryMasker(named, renderer="auto").mask_trajectory(trajectory))
     assert masked.response_ids == (*ids, 266, *BRIDGE, 260, 266)
     assert masked.text_of("model") == (thought + "<|im_end|>", "16<|im_end|>")
+
+
+def test_a_template_that_writes_results_into_answers() -> None:
+    """Gemma 4 puts them behind the call, in one turn: an environment's words must not be taken for the model's."""
+    templates = pytest.importorskip("trl.chat_template_utils", reason="takes a family's template from TRL")
+    gemma = toy_tokenizer(templates.gemma4_chat_template)
+    call = ToolCall("f", {"x": 1}, "c0")
+    shown = Observation("", tool_results=(ToolResult("c0", "higher", name="f"),))
+    trajectory = episode("hi", (Action("s", (call,)), None, shown, 1.0), ("ok", None, "", 1.0))
+    masker = TrajectoryMasker(gemma, on_prefix_break="retokenize")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MasksFromText)
+        with pytest.raises(PrefixBreak, match="what follows an answer into it"):
+            masker.mask_trajectory(trajectory)

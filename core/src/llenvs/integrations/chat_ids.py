@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import commonprefix
 from typing import Any
 
@@ -158,6 +158,9 @@ class ChatIds:
         Args:
             turn: the last one.
             numbers: of the answers among its messages and its own answer, in order.
+
+        Raises:
+            PrefixBreak: the template writes tool results into the answer that called the tool.
         """
         chat = [*turn.messages, turn.answer]
         told = self.whole_text(turn)
@@ -172,8 +175,18 @@ class ChatIds:
             first = told.find(written, max(0, start - len(written)), end + len(written)) if written else -1
             if 0 <= first <= start:
                 start, end = first, max(end, first + len(written))
+            if number + 1 < len(chat) and self._begins(turn, number + 1, told) < end:
+                raise PrefixBreak(
+                    turn.step, start, "characters; the template writes what follows an answer into it"
+                )
             places.append((start, end))
         return places
+
+    def _begins(self, turn: Turn, number: int, told: str) -> int:
+        """Where the content of a message begins in `told`, the text of the chat."""
+        chat = [*turn.messages, turn.answer]
+        changed = [*chat[:number], replace(chat[number], content=_OTHER_ANSWER), *chat[number + 1 :]]
+        return _alike(told, self.tokenizer.render_chat(changed, turn.tools, generation_prompt=False).text)
 
     def _encoded(self, rendered: RenderedPrompt, start: int) -> tuple[int, ...]:
         """Ids of a text from character `start` on; texts of control tokens in contents are no control tokens."""

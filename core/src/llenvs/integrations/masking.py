@@ -106,7 +106,8 @@ class TrajectoryMasker:
                 together.
 
         Raises:
-            PrefixBreak: it is not one sequence, and `on_prefix_break` is not "retokenize".
+            PrefixBreak: it is not one sequence, and `on_prefix_break` is not "retokenize", or the chat template
+                writes tool results into answers.
             InvalidOption: it holds no action.
         """
         sequences = self.mask_sequences(trajectory, max_response_length=max_response_length)
