@@ -17,7 +17,7 @@ ALLOWED = {
     "evaluation": {"core", "inference", "container", "evaluation"},
     "container": {"core", "container"},
     "integrations": {"core", "inference", "evaluation", "integrations"},
-    "testing": {"core", "testing"},
+    "testing": {"core", "inference", "testing"},  # it tests environments and backends
 }
 # OpenRouter is OpenAI's API with more in it: its backend is a kind of OpenAIBackend, and its distribution depends
 # on that of the other

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from arithmetic import answers
 
 from llenvs import Action, Scorer, make
+from llenvs.core import SegmentedEnvironment, SentenceSegmenter
 from llenvs.core.errors import EpisodeOver, InvalidOption, TaskIndexOutOfRange, UnknownOption
 from llenvs.integrations import DatasetProvider, ScoringResult, TaskIdentity, TaskMismatch
 
@@ -31,6 +33,41 @@ def test_the_scorer_says_what_the_environment_says() -> None:
     for index, response in enumerate(answers(20)):
         state, _ = env.reset(options={"task_index": index})
         assert scorer.score(index, response).reward == env.step(state, Action(response)).rewards.total
+
+
+def counts(state: Any, action: Action, next_state: Any) -> float:
+    """A process reward."""
+    return float("count" in action.text)
+
+
+def test_the_response_to_a_segmented_environment_is_divided() -> None:
+    env = SegmentedEnvironment(make("arithmetic/times"), SentenceSegmenter(), reward_functions=[counts])
+    scorer, response = Scorer(env), "I count. Then I stop. <answer>6</answer>"
+    result = scorer.score(3, response)
+    assert (result.reward, result.correct, result.extracted_answer) == (2.0, True, "6")
+    assert result.step_rewards == (1.0, 0.0, 1.0)
+    assert result.signals == {"counts": 1.0, "right": 1.0, "length": 1.0}
+    segments = ["I count.", " Then I stop.", env.final(" <answer>6</answer>")]
+    assert scorer.score(3, segments).step_rewards == result.step_rewards
+    (batched,) = scorer.score_batch([3], [response])
+    assert batched == result == asyncio.run(scorer.ascore(3, response))
+    assert scorer.score(3, Action("")).reward == 0.0  # nothing said is one segment, too
+
+
+def test_a_segmented_environment_of_several_turns_wants_a_list() -> None:
+    env = SegmentedEnvironment(make("arithmetic/climb"), SentenceSegmenter())
+    with pytest.raises(InvalidOption, match="has several turns, so one text is no episode"):
+        Scorer(env).score(0, "up")
+
+
+def test_a_configuration_may_segment() -> None:
+    config = {"adapter": "arithmetic", "name": "times", "segmentation": "sentence"}
+    with Scorer.from_config(config) as scorer:
+        assert scorer.score(3, "I count. <answer>6</answer>").step_rewards == (0.0, 1.0)
+    with DatasetProvider.from_config(config) as provider:
+        assert (provider[3].prompt, provider[3].ground_truth) == ("What is 3 times 2?", "6")
+    with pytest.raises(InvalidOption, match="sentenc"):
+        Scorer.from_config({**config, "segmentation": {"by": "sentence", "words": 3}})
 
 
 def test_a_failure_is_no_reward_of_zero() -> None:

@@ -10,6 +10,8 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption
 from llenvs.core.options import parse_options
 from llenvs.core.registry import make
+from llenvs.core.segmentation.build import segmented_environment
+from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.evaluation.config import EnvironmentConfig
 
 
@@ -40,6 +42,12 @@ class EnvironmentUser(Closing):
             self.env.close()
 
 
+def takes_one_response(env: Environment[Any]) -> bool:
+    """Whether a single response is a whole episode: of one turn, or the segments of one turn."""
+    whole = env.base_env if isinstance(env, SegmentedEnvironment) else env
+    return not whole.spec.is_multi_turn
+
+
 def configured_environment(config: Any) -> tuple[Environment[Any], EnvironmentConfig]:
     """The environment of an entry of ``environments:`` in a YAML (a mapping or an `EnvironmentConfig`).
 
@@ -53,4 +61,11 @@ def configured_environment(config: Any) -> tuple[Environment[Any], EnvironmentCo
     else:
         raise InvalidOption("config", config, "must be a mapping with a name")
     address = parsed.name if parsed.adapter is None else f"{parsed.adapter}/{parsed.name}"
-    return make(address, container=parsed.container, **parsed.environment_options), parsed
+    environment = make(address, container=parsed.container, **parsed.environment_options)
+    if parsed.segmentation is None:
+        return environment, parsed
+    try:
+        return segmented_environment(environment, parsed.segmentation), parsed
+    except Exception:
+        environment.close()
+        raise

@@ -10,6 +10,7 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, LLEnvsError
 from llenvs.core.loop import run_sync
 from llenvs.integrations.checks import finite
+from llenvs.integrations.environment_user import takes_one_response
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.scoring import ScoringResult
 
@@ -103,7 +104,7 @@ class RowScorer:
         return float(self.on_error)
 
     def _check(self, environment: Environment[Any]) -> None:
-        if environment.spec.is_multi_turn:
+        if not takes_one_response(environment):
             raise InvalidOption(
                 "env",
                 environment.spec.id,

@@ -16,12 +16,13 @@ from llenvs.core.environment import Environment, StepResult
 from llenvs.core.errors import EpisodeOver, InvalidAction, InvalidOption, TaskIndexOutOfRange
 from llenvs.core.frozen_init import frozen_init
 from llenvs.core.loop import run_sync
+from llenvs.core.segmentation.environment import SegmentedEnvironment
 from llenvs.core.state import State
 from llenvs.evaluation.environment_threads import EnvironmentThreads
 from llenvs.evaluation.outcome import Outcome
 from llenvs.evaluation.rollout import RolloutError
 from llenvs.evaluation.worker_threads import WorkerThreads
-from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
+from llenvs.integrations.environment_user import EnvironmentUser, configured_environment, takes_one_response
 from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
 
 _KEPT_STARTS = 512  # first states kept: the completions of one prompt come together
@@ -130,18 +131,18 @@ class Scorer(EnvironmentUser):
 
         Args:
             task_index: ``0 <= i < len(env)``.
-            response: the answer, or all actions of an episode of several turns, in order.
+            response: the answer, or all actions of an episode of several turns, in order. A `SegmentedEnvironment`
+                over one of a single turn divides the answer itself; a list holds segments.
             prompt_sha256: of the prompt that the response answers; checked against the task's.
 
         Raises:
             TaskMismatch: the task has another prompt.
             InvalidOption: one text as the response of an environment of several turns.
         """
-        actions = self._actions(response)
         results: list[StepResult] = []
         try:
             state = self.first_state(task_index, prompt_sha256)
-            for action in actions:
+            for action in self._actions(response, state):
                 results.append(self.env.step(state, action))
                 state = results[-1].next_state
         except MISTAKES:
@@ -154,12 +155,11 @@ class Scorer(EnvironmentUser):
         self, task_index: int = 0, response: Response = "", *, prompt_sha256: str | None = None
     ) -> ScoringResult:
         """`score` in worker threads (or natively, where the environment is async), within `timeout`."""
-        actions = self._actions(response)
         results: list[StepResult] = []
         try:
             async with asyncio.timeout(self.timeout):
                 state = await self.afirst_state(task_index, prompt_sha256)
-                for action in actions:
+                for action in self._actions(response, state):
                     results.append(await self.astep(state, action))
                     state = results[-1].next_state
         except MISTAKES:
@@ -263,10 +263,12 @@ class Scorer(EnvironmentUser):
         """Score a row by its identity, its prompt checked."""
         return self.score(identity.task_index, response, prompt_sha256=identity.prompt_sha256)
 
-    def _actions(self, response: Response) -> list[Action]:
+    def _actions(self, response: Response, state: State[Any]) -> Sequence[Action]:
         if not isinstance(response, (str, Action)):
             return [Action(each) if isinstance(each, str) else each for each in response]
         if self.env.spec.is_multi_turn:
+            if isinstance(self.env, SegmentedEnvironment) and takes_one_response(self.env):
+                return self.env.actions(state, response)
             raise InvalidOption(
                 "response",
                 response if isinstance(response, str) else response.text,

@@ -22,6 +22,7 @@ from llenvs.core.environment import Environment
 from llenvs.core.errors import InvalidOption, UnknownOption, nearest
 from llenvs.integrations.checks import names, whole
 from llenvs.integrations.dataset import DatasetProvider, TaskItem
+from llenvs.integrations.environment_user import takes_one_response
 from llenvs.integrations.row_files import columns, file_path, hf_dataset, write_parquet
 from llenvs.integrations.row_scoring import OnError, RowScorer
 from llenvs.integrations.scorer_pool import IDENTITY
@@ -275,7 +276,7 @@ def make_verl_dataset(
     pyarrow = columns("verl")
     provider = DatasetProvider(env, indices=indices, system_prompt=system_prompt, options=options)
     spec = provider.env.spec
-    agent = agent_name or (AGENT_NAME if spec.is_multi_turn else None)
+    agent = agent_name or (None if takes_one_response(provider.env) else AGENT_NAME)
     schema = _schema(pyarrow, agent is not None)
 
     def row(item: TaskItem) -> dict[str, Any]:
