@@ -150,7 +150,8 @@ def e2e(session: nox.Session) -> None:
 @nox.session(python=PYTHON)
 def integrations(session: nox.Session) -> None:
     """Tests of core's training integrations with a real tokenizer and data sets, without torch and trainers."""
-    session.install("-e", "./core[trl]", "--group", "core/pyproject.toml:test", "transformers>=5,<6", "renderers")
+    needs = ("--group", "core/pyproject.toml:test", "transformers>=5,<6", "renderers")
+    session.install("-e", "./core[trl]", "-e", "./container", *needs)
     session.run("pytest", "core/tests/integrations", *session.posargs)
 
 
@@ -158,7 +159,8 @@ def integrations(session: nox.Session) -> None:
 def training(session: nox.Session) -> None:
     """The same with TRL, veRL and OpenRLHF in one environment, on CPU (2 GB to install)."""
     session.install("torch==2.13.0")  # with pip, which a machine may have set up with a build for CPUs
-    session.install("-e", "./core[trl]", "-e", "./packages/reasoning-gym", *ENGINE_TESTS, *TRAINER_NEEDS)
+    parts = ("-e", "./core[trl]", "-e", "./container", "-e", "./packages/reasoning-gym")
+    session.install(*parts, *ENGINE_TESTS, *TRAINER_NEEDS)
     session.install("--no-deps", "verl==0.9.1", "openrlhf==0.11.2")  # what they pin excludes each other
     session.run("pytest", "core/tests/integrations", *session.posargs, env=ENGINE_ENVIRONMENT)
 

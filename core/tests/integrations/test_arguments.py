@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llenvs import make
+from llenvs import Scorer, make
 from llenvs.core.errors import InvalidOption, LLEnvsError, UnknownOption
-from llenvs.integrations import DatasetProvider, split_tasks
+from llenvs.integrations import DatasetProvider, TaskIdentity, split_tasks
 from llenvs.integrations.control_text import broken_up, without_end
 from llenvs.integrations.openrlhf import OpenRLHFReward, make_openrlhf_dataset, make_openrlhf_reward_fn, row_of
 from llenvs.integrations.scorer_pool import ScorerPool
@@ -36,6 +39,54 @@ def test_an_index_is_not_rounded_to_another_task(wrong: Any) -> None:
             hook()
 
 
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, True, [1]])
+def test_the_scorer_takes_no_other_index(wrong: Any) -> None:
+    scorer = Scorer(TIMES)
+    for call in (
+        lambda: scorer.score(wrong, "x"),
+        lambda: scorer.score_batch([wrong], ["x"]),
+        lambda: asyncio.run(scorer.ascore(wrong, "x")),
+    ):
+        with pytest.raises(InvalidOption, match=r"task_index.*is no whole number"):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [None, 5, {"a": 1}, [5], b"x", ["x", None]])
+def test_the_scorer_takes_no_other_response(wrong: Any) -> None:
+    for scorer in (Scorer(TIMES), Scorer(TIMES, timeout=5)):
+        with pytest.raises(InvalidOption, match="response: is no text, Action, or list of these"):
+            scorer.score(1, wrong)
+        with pytest.raises(InvalidOption, match="response: is no text, Action, or list of these"):
+            scorer.score_batch([1], [wrong])
+
+
+@pytest.mark.parametrize("field", ["task_index", "prompt_sha256", "env", "seed", "options"])
+def test_identities_of_other_types_are_none(field: str) -> None:
+    right = {"env": TIMES, "task_index": 1, "prompt_sha256": "0" * 64, "options": {}, "seed": 0}
+    assert TaskIdentity.from_json(json.dumps(right)).task_index == 1
+    for wrong in (1.7, True, None, [1]):
+        with pytest.raises(InvalidOption, match="is no task identity"):
+            TaskIdentity.from_json(json.dumps({**right, field: wrong}))
+
+
+def test_what_a_provider_is_given() -> None:
+    numpy = pytest.importorskip("numpy", reason="needs numpy")
+    provider = DatasetProvider(TIMES, indices=numpy.array([3, 1]))
+    assert [type(index) for index in provider.indices] == [int, int]
+    for wrong in (5, "12"):
+        with pytest.raises(InvalidOption, match="indices: must be a list of whole numbers"):
+            DatasetProvider(TIMES, indices=wrong)  # type: ignore[arg-type]
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    with pytest.raises(InvalidOption, match="is in a folder that does not exist"):
+        DatasetProvider(TIMES).to_parquet(tmp_path / "none" / "rows.parquet")
+    with pytest.raises(InvalidOption, match="chunk: must be a whole number"):
+        DatasetProvider(TIMES).to_parquet(tmp_path / "rows.parquet", chunk="a")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_indices_as_columns_have_them() -> None:
     numpy = pytest.importorskip("numpy", reason="needs numpy")
     reward = make_trl_reward_fn(TIMES)
@@ -46,7 +97,7 @@ def test_indices_as_columns_have_them() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, "a", None, True, 1.5])
 def test_concurrency(wrong: Any) -> None:
-    for make_hook in (make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
+    for make_hook in (Scorer, make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
         with pytest.raises(InvalidOption, match="max_concurrency"):
             make_hook(TIMES, max_concurrency=wrong)
     with pytest.raises(InvalidOption, match="max_concurrency"):
@@ -55,7 +106,7 @@ def test_concurrency(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, "a", True, float("nan"), float("inf")])
 def test_limits_of_time(wrong: Any) -> None:
-    for make_hook in (make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
+    for make_hook in (Scorer, make_trl_reward_fn, make_verl_reward_fn, make_openrlhf_reward_fn):
         with pytest.raises(InvalidOption, match="timeout"):
             make_hook(TIMES, timeout=wrong)
     for make_hook in (make_trl_rollout_fn, make_trl_environment):

@@ -69,7 +69,7 @@ def ways(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("failing", names, indirect=True)
 
 
-@ways("raise", "hang", "die")
+@ways("raise", "exit", "hang", "die")
 def test_rewards_of_texts(failing: tuple[str, Any, Any], caplog: pytest.LogCaptureFixture) -> None:
     way, once, _ = failing
     with_limit = {"timeout": LIMIT} if way == "hang" else {}
@@ -91,7 +91,7 @@ def test_rewards_of_texts(failing: tuple[str, Any, Any], caplog: pytest.LogCaptu
     assert scores["llenvs_error"] == 1.0
 
 
-@ways("raise", "hang")
+@ways("raise", "exit", "hang")
 def test_rewards_of_openrlhf(failing: tuple[str, Any, Any]) -> None:
     pytest.importorskip("torch", reason="needs torch: OpenRLHF takes tensors")
     from llenvs.integrations.openrlhf import make_openrlhf_reward_fn

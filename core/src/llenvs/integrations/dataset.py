@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,9 @@ from llenvs.core.state import State
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.prompting import prompt_builder
 from llenvs.inference.prompts import PromptBuilder, PromptSpec
+from llenvs.integrations import checks
 from llenvs.integrations.environment_user import EnvironmentUser, configured_environment
+from llenvs.integrations.row_files import columns, file_path, hf_dataset, write_parquet
 from llenvs.integrations.task_identity import (
     TaskIdentity,
     environment_origin,
@@ -131,10 +134,7 @@ class DatasetProvider(EnvironmentUser, Sequence[TaskItem]):
     ) -> None:
         super().__init__(env, options)
         size = len(self.env)
-        self.indices: Sequence[int] = range(size) if indices is None else tuple(indices)
-        for index in () if isinstance(self.indices, range) else self.indices:
-            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < size:
-                raise TaskIndexOutOfRange(index, size, self.env.spec.id)
+        self.indices: Sequence[int] = range(size) if indices is None else _checked(indices, size, self.env.spec.id)
         self.seed = seed
         self.builder: PromptBuilder = prompt_builder("", system_prompt, prompt)
 
@@ -212,51 +212,27 @@ class DatasetProvider(EnvironmentUser, Sequence[TaskItem]):
         Raises:
             NotInstalled: `datasets` is missing.
         """
-        try:
-            import datasets
-        except ImportError:
-            raise NotInstalled("the library `datasets`", "trl") from None
         if streaming:
+            try:
+                import datasets
+            except ImportError:
+                raise NotInstalled("the library `datasets`", "trl") from None
             # a generator function is hashed with what it closes over, and an environment cannot be: no cache
             return datasets.IterableDataset.from_generator(
                 _Rows(self, ground_truth), features=datasets.Features.from_arrow_schema(_schema(ground_truth))
             )
-        import pyarrow
-
-        table = pyarrow.Table.from_batches(list(self._batches(ground_truth, _CHUNK)), schema=_schema(ground_truth))
-        return datasets.Dataset(table)
+        return hf_dataset(self.rows(ground_truth=ground_truth), _schema(ground_truth), _CHUNK, "trl")
 
     def to_parquet(self, path: str | Path, *, ground_truth: bool = False, chunk: int = _CHUNK) -> Path:
         """Write the rows to a Parquet file, `chunk` at a time.
 
         Raises:
             NotInstalled: `pyarrow` (of `datasets`) is missing.
+            InvalidOption: the folder of `path` does not exist, or `chunk` is no whole number, at least 1.
         """
-        if chunk < 1:
-            raise InvalidOption("chunk", chunk, "must be at least 1")
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise NotInstalled("the library `pyarrow`", "trl") from None
-        path = Path(path)
-        partial = path.with_name(path.name + ".partial")
-        with pyarrow.parquet.ParquetWriter(partial, _schema(ground_truth)) as writer:
-            for batch in self._batches(ground_truth, chunk):
-                writer.write_batch(batch)
-        partial.replace(path)
-        return path
-
-    def _batches(self, ground_truth: bool, chunk: int) -> Iterator[Any]:
-        import pyarrow
-
-        schema, rows = _schema(ground_truth), []
-        for row in self.rows(ground_truth=ground_truth):
-            rows.append(row)
-            if len(rows) == chunk:
-                yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
-                rows = []
-        if rows:
-            yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
+        chunk = checks.whole("chunk", chunk, at_least=1)
+        rows = self.rows(ground_truth=ground_truth)
+        return write_parquet(file_path(path), rows, _schema(ground_truth), chunk)
 
     # -- the rest -----------------------------------------------------------------------------------------
 
@@ -292,13 +268,24 @@ def _rebuilt(
     return _Rows(provider, ground_truth)
 
 
-def _schema(ground_truth: bool) -> Any:
-    import pyarrow
+def _checked(indices: Iterable[int], size: int, environment: str) -> tuple[int, ...]:
+    """`indices` as ints (numpy's are taken too) of tasks that there are."""
+    if isinstance(indices, str) or not isinstance(indices, Iterable):
+        raise InvalidOption("indices", indices, "must be a list of whole numbers, or None for all tasks")
+    chosen = []
+    for index in indices:
+        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= operator.index(index) < size:
+            raise TaskIndexOutOfRange(index, size, environment)
+        chosen.append(operator.index(index))
+    return tuple(chosen)
 
+
+def _schema(ground_truth: bool) -> Any:
+    pyarrow = columns("trl")
     message = pyarrow.struct([("role", pyarrow.string()), ("content", pyarrow.string())])
-    columns = [
+    fields = [
         ("prompt", pyarrow.list_(message)),
         ("task_index", pyarrow.int64()),
         ("llenvs", pyarrow.string()),
     ]
-    return pyarrow.schema([*columns, *([("ground_truth", pyarrow.string())] if ground_truth else [])])
+    return pyarrow.schema([*fields, *([("ground_truth", pyarrow.string())] if ground_truth else [])])

@@ -22,6 +22,7 @@ from llenvs.evaluation.environment_threads import EnvironmentThreads
 from llenvs.evaluation.outcome import Outcome
 from llenvs.evaluation.rollout import RolloutError
 from llenvs.evaluation.worker_threads import WorkerThreads
+from llenvs.integrations import checks
 from llenvs.integrations.environment_user import EnvironmentUser, configured_environment, takes_one_response
 from llenvs.integrations.task_identity import TaskIdentity, TaskMismatch, prompt_sha256
 
@@ -96,12 +97,8 @@ class Scorer(EnvironmentUser):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(env, options)
-        if max_concurrency < 1:
-            raise InvalidOption("max_concurrency", max_concurrency, "must be at least 1")
-        if timeout is not None and not timeout > 0:
-            raise InvalidOption("timeout", timeout, "must be positive, or None")
-        self.max_concurrency = max_concurrency
-        self.timeout = timeout
+        self.max_concurrency = checks.whole("max_concurrency", max_concurrency, at_least=1)
+        self.timeout = checks.seconds("timeout", timeout)
         self.seed = seed
         self._threads = EnvironmentThreads(self.env, max_concurrency)
         self._workers = WorkerThreads(max_concurrency, "llenvs-scorer")
@@ -137,8 +134,10 @@ class Scorer(EnvironmentUser):
 
         Raises:
             TaskMismatch: the task has another prompt.
-            InvalidOption: one text as the response of an environment of several turns.
+            InvalidOption: `task_index` is no whole number; `response` is none, or one text for an environment of
+                several turns.
         """
+        task_index = _index(task_index)
         results: list[StepResult] = []
         try:
             state = self.first_state(task_index, prompt_sha256)
@@ -147,7 +146,7 @@ class Scorer(EnvironmentUser):
                 state = results[-1].next_state
         except MISTAKES:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever an environment raises is a missing reward, not a crash
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is a missing reward, no crash
             return self._failed(error, task_index)
         return self.result_of(results, state, task_index)
 
@@ -155,6 +154,7 @@ class Scorer(EnvironmentUser):
         self, task_index: int = 0, response: Response = "", *, prompt_sha256: str | None = None
     ) -> ScoringResult:
         """`score` in worker threads (or natively, where the environment is async), within `timeout`."""
+        task_index = _index(task_index)
         results: list[StepResult] = []
         try:
             async with asyncio.timeout(self.timeout):
@@ -166,7 +166,7 @@ class Scorer(EnvironmentUser):
             raise
         except TimeoutError:
             return self._failed(TimeoutError(f"no score within {self.timeout} s"), task_index)
-        except Exception as error:  # noqa: BLE001 - see score
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see score
             return self._failed(error, task_index)
         return self.result_of(results, state, task_index)
 
@@ -265,7 +265,7 @@ class Scorer(EnvironmentUser):
 
     def _actions(self, response: Response, state: State[Any]) -> Sequence[Action]:
         if not isinstance(response, (str, Action)):
-            return [Action(each) if isinstance(each, str) else each for each in response]
+            return _listed(response)
         if self.env.spec.is_multi_turn:
             if isinstance(self.env, SegmentedEnvironment) and takes_one_response(self.env):
                 return self.env.actions(state, response)
@@ -321,7 +321,7 @@ class Scorer(EnvironmentUser):
         if digest != known:
             raise TaskMismatch(self.env.spec.id, task_index)
 
-    def _failed(self, error: Exception, task_index: int) -> ScoringResult:
+    def _failed(self, error: BaseException, task_index: int) -> ScoringResult:
         return ScoringResult(None, error=str(RolloutError.of(error)), metadata={"task_index": task_index})
 
     async def astep(self, state: State[Any], action: Action) -> StepResult:
@@ -355,3 +355,16 @@ class Scorer(EnvironmentUser):
             info,
             outcome.step_rewards,
         )
+
+
+def _index(task_index: Any) -> int:
+    return task_index if type(task_index) is int else checks.task_index(task_index)
+
+
+def _listed(response: Any) -> list[Action]:
+    """The actions of an episode of several turns."""
+    if isinstance(response, Sequence) and not isinstance(response, bytes | bytearray):
+        actions = [Action(each) if isinstance(each, str) else each for each in response]
+        if all(isinstance(each, Action) for each in actions):
+            return actions
+    raise InvalidOption("response", response, "is no text, Action, or list of these")

@@ -78,9 +78,10 @@ class TaskIdentity:
         try:
             found = json.loads(text)
             env, index, digest = (found[key] for key in _KEYS)
-            return cls(
-                str(env), int(index), str(digest), dict(found.get("options", {})), int(found.get("seed", 0))
-            )
+            made = cls(env, index, digest, dict(found.get("options", {})), found.get("seed", 0))
+            if not (isinstance(env, str) and isinstance(digest, str) and type(index) is type(made.seed) is int):
+                raise TypeError("fields of other types")
+            return made
         except (TypeError, ValueError, KeyError, AttributeError):
             raise InvalidOption(
                 "llenvs", text, "is no task identity, as DatasetProvider writes it", valid=f"JSON with {_KEYS}"
