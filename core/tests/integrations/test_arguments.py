@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from arithmetic import ArithmeticOptions, Times
 
-from llenvs import Scorer, make
+from llenvs import Observation, Scorer, make
+from llenvs.core import SegmentedEnvironment, SentenceSegmenter
+from llenvs.core.environment import Start
 from llenvs.core.errors import InvalidOption, LLEnvsError, UnknownOption
+from llenvs.core.message import ImageContent
 from llenvs.integrations import DatasetProvider, TaskIdentity, split_tasks
 from llenvs.integrations.control_text import broken_up, without_end
+from llenvs.integrations.episode import Episode
 from llenvs.integrations.openrlhf import OpenRLHFReward, make_openrlhf_dataset, make_openrlhf_reward_fn, row_of
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.trl import (
@@ -260,3 +266,50 @@ def test_ends_of_turns_are_found_in_one_pass() -> None:
     for text in (" " * 3_000_000 + "x", "</s> " * 300_000 + "x", "</s>" * 300_000 + "x"):
         assert without_end(text) == text
     assert without_end("x" + "</s> " * 300_000) == "x"
+
+
+def test_loops_of_whole_responses_refuse_segments() -> None:
+    segmented = SegmentedEnvironment(make(TIMES), SentenceSegmenter())
+    row = {"task_index": 3}
+    for refused in (
+        lambda: make_trl_environment(segmented),
+        lambda: make_trl_rollout_fn(segmented),
+        lambda: Episode(ScorerPool(segmented), row),  # as the loops of veRL and OpenRLHF begin theirs
+    ):
+        with pytest.raises(InvalidOption, match=r"is segmented, and a turn .*base_env"):
+            refused()
+    said = "I count. <answer>6</answer>"
+    assert make_trl_reward_fn(segmented)(["?"], [said], task_index=[3]) == [1.0]
+    assert make_verl_reward_fn(segmented)("s", said, "", row)["score"] == 1.0
+
+
+def test_rows_of_what_was_made_by_hand_want_the_environment() -> None:
+    segmented = SegmentedEnvironment(make(TIMES), SentenceSegmenter())
+    identity = DatasetProvider(segmented)[3].task_id
+    with pytest.raises(InvalidOption, match=r"can be made here.*give the hook the environment"):
+        make_trl_reward_fn()(["?"], ["x"], llenvs=[identity])
+    assert make_trl_reward_fn(segmented)(["?"], ["<answer>6</answer>"], llenvs=[identity]) == [1.0]
+
+
+def test_rows_cannot_hold_images() -> None:
+    class Shown(Times):
+        def _start(self, task_index: int, seed: int, options: Any) -> Start:
+            start = super()._start(task_index, seed, options)
+            return Start(replace(start.observation, images=(ImageContent(b"x"),)), start.hidden)
+
+    provider = DatasetProvider(Shown(ArithmeticOptions()))
+    assert provider[1].prompt == "What is 1 times 2?"
+    for prompt in (None, "Be brief."):
+        item = DatasetProvider(Shown(ArithmeticOptions()), system_prompt=prompt)[1]
+        with pytest.raises(InvalidOption, match="shows images, and rows for trainers carry text alone"):
+            item.row()
+
+
+def test_a_split_that_leaves_a_side_empty_is_told() -> None:
+    class Alike(Times):
+        def _start(self, task_index: int, seed: int, options: Any) -> Start:
+            return Start(Observation("Guess."), {"answer": task_index, "i": task_index})
+
+    with pytest.warns(UserWarning, match="is empty: there are few tasks, or few prompts"):
+        split = split_tasks(Alike(ArithmeticOptions()), test_share=0.5)
+    assert sorted(map(len, split)) == [0, 20]

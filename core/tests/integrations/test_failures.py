@@ -8,14 +8,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from arithmetic import ArithmeticOptions, Times
 from failing import FailingAdapter, installed
 
-from llenvs import Action, DatasetProvider, Scorer, environment_registry, make
+from llenvs import Action, DatasetProvider, Scorer, Signal, environment_registry, make
 from llenvs.integrations.episode import Episode
 from llenvs.integrations.row_scoring import NotScored
 from llenvs.integrations.scorer_pool import ScorerPool
@@ -89,6 +90,47 @@ def test_rewards_of_texts(failing: tuple[str, Any, Any], caplog: pytest.LogCaptu
         make_verl_reward_fn(once, retries=0, on_error="raise", **with_limit)("s", way, "", row)
     scores = asyncio.run(acompute_score("s", way, "", row, retries=0, timeout=LIMIT))
     assert scores["llenvs_error"] == 1.0
+
+
+class FailsOnce(Times):
+    """Its first scorings of a task fail, `times` of them."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(ArithmeticOptions())
+        self.left = times
+        self.steps = 0
+
+    def _score(self, hidden: Any, answer: str | None) -> Iterable[Signal]:
+        self.steps += 1
+        if self.steps <= self.left:
+            raise OSError("the sandbox is gone")
+        return super()._score(hidden, answer)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_failure_that_passes_is_tried_again_in_every_reward_function(
+    times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = "<answer>6</answer>"
+    trl = make_trl_reward_fn(FailsOnce(times), retries=times)(["?"], [said], task_index=[3])
+    verl = make_verl_reward_fn(FailsOnce(times), retries=times, on_error="raise")("s", said, "", {"task_index": 3})
+    awaited = make_verl_reward_fn(FailsOnce(times), retries=times, asynchronous=True)
+    assert trl == [1.0]
+    assert verl["score"] == asyncio.run(awaited("s", said, "", {"task_index": 3}))["score"] == 1.0  # type: ignore[arg-type]
+    assert caplog.text == ""
+    env = FailsOnce(times)
+    assert make_trl_reward_fn(env, retries=times - 1)(["?"], [said], task_index=[3]) == [None]
+    assert (env.steps, caplog.text.count("task 3 was not scored")) == (times, 1)
+
+
+def test_openrlhf_tries_again(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("torch", reason="needs torch: OpenRLHF takes tensors")
+    from llenvs.integrations.openrlhf import make_openrlhf_reward_fn
+
+    made = make_openrlhf_reward_fn(FailsOnce(1))(["P<answer>6</answer>"], ["P"], ["3"])
+    assert (made["rewards"].tolist(), caplog.text) == ([1.0], "")
+    with pytest.raises(NotScored, match="task 3"):
+        make_openrlhf_reward_fn(FailsOnce(1), retries=0)(["P<answer>6</answer>"], ["P"], ["3"])
 
 
 @ways("raise", "exit", "hang")

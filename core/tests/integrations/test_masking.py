@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llenvs import Action, Observation, Signal, SignalBundle, State, Trajectory
-from llenvs.core import ToolCall, ToolResult
+from llenvs import Action, Observation, Signal, SignalBundle, State, Trajectory, make
+from llenvs.core import SegmentedEnvironment, SentenceSegmenter, ToolCall, ToolResult
 from llenvs.core.environment import StepResult
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import FinishReason, Generation, TokenLogprob
@@ -447,3 +447,16 @@ def test_a_template_that_writes_results_into_answers() -> None:
         warnings.simplefilter("ignore", MasksFromText)
         with pytest.raises(PrefixBreak, match="what follows an answer into it"):
             masker.mask_trajectory(trajectory)
+
+
+def test_a_trajectory_of_segments_is_refused_and_its_base_is_masked() -> None:
+    base = SegmentedEnvironment(make("arithmetic/times"), SentenceSegmenter())
+    state, _ = base.reset(options={"task_index": 3})
+    segments = base.replay(state, "I count. <answer>6</answer>").trajectory
+    for policy in ("error", "split", "retokenize"):
+        masker = TrajectoryMasker(TOY, on_prefix_break=policy)  # type: ignore[arg-type]
+        with pytest.raises(InvalidOption, match=r"is one of segments.*env\.base_trajectory"):
+            masker.mask_trajectory(segments)
+    masked = checked(TrajectoryMasker(TOY).mask_trajectory(base.base_trajectory(segments)))
+    (said,) = [span.text for span in masked.spans if span.source == "model"]
+    assert said == "I count. <answer>6</answer><|im_end|>"

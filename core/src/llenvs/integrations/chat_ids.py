@@ -15,7 +15,7 @@ from llenvs.inference.local.chat_template import RenderedPrompt, template_messag
 from llenvs.inference.local.chat_tokenizer import ChatTokenizer
 from llenvs.inference.tool_calls import HermesToolCallParser, ToolCallParser
 from llenvs.integrations.control_text import END_OF_TURN
-from llenvs.integrations.family_renderer import chosen_renderer
+from llenvs.integrations.family_renderer import AUTO, chosen_renderer
 
 
 class PrefixBreak(LLEnvsError):
@@ -70,7 +70,7 @@ class ChatIds:
         self,
         tokenizer: Any,
         *,
-        renderer: Any = None,
+        renderer: Any = AUTO,
         parser: ToolCallParser | None = None,
         template_options: Mapping[str, Any] | None = None,
     ) -> None:

@@ -60,10 +60,20 @@ class TaskItem:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """`chat` as trainers take it: mappings of ``role`` and ``content``."""
-        if self._provider.adds_nothing and not self.state.observation.messages:
+        """`chat` as trainers take it: mappings of ``role`` and ``content``.
+
+        Raises:
+            InvalidOption: it shows images, which these mappings cannot hold.
+        """
+        observation = self.state.observation
+        if self._provider.adds_nothing and not observation.messages and not observation.images:
             return [{"role": "user", "content": self.prompt}]  # what `chat` gives then, without its work
-        return [{"role": message.role, "content": message.content} for message in self.chat]
+        chat = self.chat
+        if any(message.images for message in chat):
+            raise InvalidOption(
+                "env", self._provider.env.spec.id, "shows images, and rows for trainers carry text alone"
+            )
+        return [{"role": message.role, "content": message.content} for message in chat]
 
     @property
     def ground_truth(self) -> str | None:

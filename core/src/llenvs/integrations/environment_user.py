@@ -48,6 +48,21 @@ def takes_one_response(env: Environment[Any]) -> bool:
     return not whole.spec.is_multi_turn
 
 
+def check_whole_turns(env: Environment[Any] | None) -> None:
+    """Refuse what a loop of whole responses cannot play.
+
+    Raises:
+        InvalidOption: `env` is segmented.
+    """
+    if isinstance(env, SegmentedEnvironment):
+        raise InvalidOption(
+            "env",
+            env.spec.id,
+            "is segmented, and a turn of a trainer is a whole response",
+            valid="env.base_env; for the rewards of segments a reward function, or Scorer",
+        )
+
+
 def configured_environment(config: Any) -> tuple[Environment[Any], EnvironmentConfig]:
     """The environment of an entry of ``environments:`` in a YAML (a mapping or an `EnvironmentConfig`).
 

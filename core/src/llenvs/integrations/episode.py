@@ -21,6 +21,7 @@ from llenvs.evaluation.rollout import RolloutError
 from llenvs.inference.tool_calls.reading import with_tool_calls
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, first_difference
 from llenvs.integrations.checks import whole
+from llenvs.integrations.environment_user import check_whole_turns
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.scoring import MISTAKES, Scorer, ScoringResult
 
@@ -49,6 +50,7 @@ class Episode:
     def __init__(self, pool: ScorerPool, row: Mapping[str, Any], *, retries: int = 1) -> None:
         self.scorer: Scorer
         self.scorer, self.task_index, self._digest = pool.find(row)
+        check_whole_turns(self.scorer.env)
         self._retries = whole("retries", retries, at_least=0)
         self._state: State[Any] | None = None
         self._results: list[StepResult] = []

@@ -20,10 +20,11 @@ def chosen_renderer(renderer: Any, tokenizer: Any, template_options: Mapping[str
         template_options: variables of the chat template.
 
     Returns:
-        A renderer that keeps thoughts; None for None, and where no family is known by that name.
+        A renderer that keeps thoughts; None for None, and for "auto" where `renderers` is not installed or knows
+        no family by that name.
 
     Raises:
-        InvalidOption: it is none of these, or `renderers` is missing.
+        InvalidOption: it is none of these.
     """
     if renderer is None or hasattr(renderer, "bridge_to_next_turn"):
         return renderer
@@ -33,7 +34,7 @@ def chosen_renderer(renderer: Any, tokenizer: Any, template_options: Mapping[str
     try:
         renderers, known = import_module("renderers"), import_module("renderers.base").MODEL_RENDERER_MAP
     except ImportError:
-        raise InvalidOption("renderer", renderer, "needs a library; run: pip install renderers") from None
+        return None
     if getattr(tokenizer, "name_or_path", None) not in known:
         return None
     # else the thoughts of earlier turns are dropped, and the turns are not one sequence

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from llenvs.core.errors import InvalidOption
 from llenvs.core.generation import Generation
 from llenvs.core.message import ChatMessage
+from llenvs.core.segmentation.response import is_segmented
 from llenvs.core.trajectory import Trajectory
 from llenvs.evaluation.conversation import Conversation
 from llenvs.evaluation.rollout import Rollout
@@ -17,6 +18,7 @@ from llenvs.inference.prompts import PromptBuilder
 from llenvs.inference.tool_calls import ToolCallParser
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, Turn, first_difference
 from llenvs.integrations.checks import whole
+from llenvs.integrations.family_renderer import AUTO
 from llenvs.integrations.masked_trajectory import MaskedTrajectory, TokenSource, TokenSpan
 from llenvs.integrations.token_text import labelled, token_ends, token_range
 
@@ -63,8 +65,8 @@ class TrajectoryMasker:
     Args:
         tokenizer: a ``transformers.PreTrainedTokenizerBase`` of the model.
         renderer: of PyPI `renderers`, which bridges turns where the next prompt's ids are not known; "auto" for
-            the one of the model's family (by the tokenizer's ``name_or_path``, with thoughts kept), where there is
-            one; None for the difference of two renderings by the chat template.
+            the one of the model's family (by the tokenizer's ``name_or_path``, with thoughts kept), where that is
+            installed and knows it; else, and with None, the difference of two renderings by the chat template.
         on_prefix_break: when a turn's prompt does not begin with all before it: "error" (`PrefixBreak`), "split"
             (several sequences, see `mask_sequences`), "retokenize" (one sequence, made from the text of the whole
             chat, with a warning).
@@ -78,7 +80,7 @@ class TrajectoryMasker:
         self,
         tokenizer: Any,
         *,
-        renderer: Any = None,
+        renderer: Any = AUTO,
         on_prefix_break: OnPrefixBreak = "error",
         prompt: PromptBuilder | None = None,
         parser: ToolCallParser | None = None,
@@ -152,6 +154,10 @@ class TrajectoryMasker:
             raise InvalidOption("trajectory", given, "must be a Trajectory or a Rollout")
         if trajectory is None or not len(trajectory):
             raise InvalidOption("trajectory", given, "holds no action, so there is nothing to mask")
+        if is_segmented(trajectory.initial_state):
+            raise InvalidOption(
+                "trajectory", given, "is one of segments", valid="whole responses: env.base_trajectory(trajectory)"
+            )
         requests = given.requests if isinstance(given, Rollout) else ()
         conversation = Conversation(self._builder)
         conversation.observe(trajectory.initial_state.observation)

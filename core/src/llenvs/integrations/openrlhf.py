@@ -56,6 +56,7 @@ class OpenRLHFReward:
         env: Environment[Any] | str | None = None,
         *,
         on_error: OnError = "raise",
+        retries: int = 1,
         end_of_turn: Sequence[str] = END_OF_TURN,
         max_concurrency: int = 8,
         timeout: float | None = None,
@@ -70,6 +71,7 @@ class OpenRLHFReward:
         self._rows = RowScorer(
             env,
             on_error=on_error,
+            retries=retries,
             max_concurrency=max_concurrency,
             timeout=timeout,
             agent_hook="make_openrlhf_agent_executor",
@@ -130,6 +132,7 @@ def make_openrlhf_reward_fn(
     env: Environment[Any] | str | None = None,
     *,
     on_error: OnError = "raise",
+    retries: int = 1,
     end_of_turn: Sequence[str] = END_OF_TURN,
     max_concurrency: int = 8,
     timeout: float | None = None,
@@ -141,6 +144,7 @@ def make_openrlhf_reward_fn(
             `make_openrlhf_dataset` are.
         on_error: for a response that could not be scored: "raise" (logged at ERROR with its task; OpenRLHF then
             ends the run), or a number, which is counted like a reward: OpenRLHF knows no missing one.
+        retries: how often a response that could not be scored is tried again first.
         end_of_turn: texts of the tokens that end a response.
         max_concurrency: see `llenvs.integrations.Scorer`.
         timeout: seconds for one response; see `llenvs.integrations.Scorer`.
@@ -149,7 +153,12 @@ def make_openrlhf_reward_fn(
         InvalidOption: the environment has several turns.
     """
     return OpenRLHFReward(
-        env, on_error=on_error, end_of_turn=end_of_turn, max_concurrency=max_concurrency, timeout=timeout
+        env,
+        on_error=on_error,
+        retries=retries,
+        end_of_turn=end_of_turn,
+        max_concurrency=max_concurrency,
+        timeout=timeout,
     )
 
 

@@ -18,6 +18,7 @@ from llenvs.inference.tool_calls.reading import with_tool_calls
 from llenvs.integrations.chat_ids import ChatIds, PrefixBreak, first_difference
 from llenvs.integrations.checks import finite, names, whole
 from llenvs.integrations.control_text import broken_up, control_texts, without_end
+from llenvs.integrations.environment_user import check_whole_turns
 from llenvs.integrations.episode import Episode
 from llenvs.integrations.openrlhf import row_of
 from llenvs.integrations.row_scoring import NotScored
@@ -161,8 +162,10 @@ def executor_class(
     """See `llenvs.integrations.openrlhf.make_openrlhf_agent_executor`."""
     if on_error != "raise":
         finite("on_error", on_error, '"raise"')
+    pool = ScorerPool(env, options, max_concurrency=64, timeout=timeout)
+    check_whole_turns(pool.environment)
     settings = Settings(
-        ScorerPool(env, options, max_concurrency=64, timeout=timeout),
+        pool,
         tokenizer,
         None if max_turns is None else whole("max_turns", max_turns, at_least=1),
         whole("retries", retries, at_least=0),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llenvs.core.environment import Environment
-from llenvs.core.errors import InvalidOption
+from llenvs.core.errors import InvalidOption, UnknownEnvironment
 from llenvs.core.registry import make
 from llenvs.integrations.checks import seconds, task_index, whole
 from llenvs.integrations.scoring import Scorer
@@ -107,7 +107,17 @@ class ScorerPool:
         with self._lock:
             if key not in self._scorers:
                 environment, options = (of.env, of.options) if isinstance(of, TaskIdentity) else (of, None)
-                self._scorers[key] = Scorer(environment, seed=seed, options=options, **self._scorer_options)
+                try:
+                    made = Scorer(environment, seed=seed, options=options, **self._scorer_options)
+                except UnknownEnvironment as error:
+                    raise InvalidOption(
+                        IDENTITY,
+                        environment,
+                        f"is no environment that can be made here ({error})",
+                        valid="rows of llenvs.make(...); for one made by hand, or segmented, give the hook the "
+                        "environment itself",
+                    ) from None
+                self._scorers[key] = made
             return self._scorers[key]
 
     def __getstate__(self) -> dict[str, Any]:

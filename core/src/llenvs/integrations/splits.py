@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import NamedTuple
 
 from llenvs.core.environment import Environment
@@ -33,6 +34,8 @@ def split_tasks(
         seed: other seeds, other splits.
         distinct_prompts: reset every task for its prompt. False is quicker and trusts that no prompt occurs twice.
 
+    Warns where one side is left empty, though a share of each was asked for.
+
     Raises:
         InvalidOption: the share is not in range, or `tasks` is neither.
     """
@@ -47,4 +50,7 @@ def split_tasks(
             key = prompt_sha256(environment.reset(seed=0, options={"task_index": index})[0].observation)
         digest = hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
         sides[int.from_bytes(digest, "big") < test_share * 2**64].append(index)
+    if size > 1 and 0 < test_share < 1 and not all(sides):
+        side = "test" if sides[0] else "train"
+        warnings.warn(f"{side} is empty: there are few tasks, or few prompts ({size} tasks)", stacklevel=2)
     return TaskSplit(tuple(sides[0]), tuple(sides[1]))

@@ -92,6 +92,7 @@ def make_trl_reward_fn(
     env: Environment[Any] | str | None = None,
     *,
     on_error: OnError = "skip",
+    retries: int = 1,
     max_concurrency: int = 8,
     timeout: float | None = None,
 ) -> TRLReward:
@@ -107,13 +108,14 @@ def make_trl_reward_fn(
         on_error: for a completion that the environment could not score. "skip" gives None, which TRL leaves out of
             the group's mean as long as no other reward function gives a number for it: with a second reward
             function (a constant format reward, say) TRL counts None as 0.
+        retries: how often a completion that could not be scored is tried again first.
         max_concurrency: see `llenvs.integrations.Scorer`.
         timeout: seconds for one completion; see `llenvs.integrations.Scorer`.
 
     Raises:
         InvalidOption: the environment has several turns.
     """
-    return TRLReward(env, on_error=on_error, max_concurrency=max_concurrency, timeout=timeout)
+    return TRLReward(env, on_error=on_error, retries=retries, max_concurrency=max_concurrency, timeout=timeout)
 
 
 def make_trl_dataset(

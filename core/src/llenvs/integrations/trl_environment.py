@@ -13,6 +13,7 @@ from llenvs.core.observation import Observation
 from llenvs.core.tools import ToolCall, ToolDefinition
 from llenvs.integrations.checks import names, whole
 from llenvs.integrations.control_text import broken_up
+from llenvs.integrations.environment_user import check_whole_turns
 from llenvs.integrations.episode import EPISODE_OVER, Episode
 from llenvs.integrations.scorer_pool import ScorerPool
 from llenvs.integrations.trl_tools import tool_method
@@ -116,6 +117,7 @@ class TRLEnvironmentFactory:
             "controls": controls if controls is None else names("controls", controls),
         }
         self.pool = ScorerPool(env, options, timeout=timeout)
+        check_whole_turns(self.pool.environment)
         chosen = self._made_from["tools"]
         if chosen is None:
             chosen = _tools_of(self.pool.environment)

@@ -16,7 +16,9 @@ from llenvs.core.message import ChatMessage
 from llenvs.inference.tool_calls import ToolCallParser
 from llenvs.integrations.chat_ids import ChatIds, Turn
 from llenvs.integrations.checks import whole
+from llenvs.integrations.environment_user import check_whole_turns
 from llenvs.integrations.episode import Episode, generation_of, message_of, signal_metrics
+from llenvs.integrations.family_renderer import AUTO
 from llenvs.integrations.scorer_pool import IDENTITY, ScorerPool
 
 REWARD = "llenvs_reward"
@@ -106,7 +108,7 @@ class TRLRollout:
         max_concurrency: int = 8,
         retries: int = 1,
         timeout: float | None = None,
-        renderer: Any = None,
+        renderer: Any = AUTO,
         parser: ToolCallParser | None = None,
         chat_template: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -114,6 +116,7 @@ class TRLRollout:
         self._max_turns = None if max_turns is None else whole("max_turns", max_turns, at_least=1)
         self._retries = whole("retries", retries, at_least=0)
         self._pool = ScorerPool(env, options, max_concurrency=max_concurrency, timeout=timeout)
+        check_whole_turns(self._pool.environment)
         self._renderer = renderer
         self._parser = parser
         self._chat_template = chat_template
@@ -228,7 +231,7 @@ def make_trl_rollout_fn(
     max_concurrency: int = 8,
     retries: int = 1,
     timeout: float | None = None,
-    renderer: Any = None,
+    renderer: Any = AUTO,
     parser: ToolCallParser | None = None,
     chat_template: str | None = None,
     options: Mapping[str, Any] | None = None,

@@ -75,11 +75,11 @@ class VerlReward:
         self._rows = RowScorer(
             env,
             on_error=on_error,
+            retries=retries,
             max_concurrency=max_concurrency,
             timeout=timeout,
             agent_hook="LLEnvsAgentLoop (agent_name: llenvs)",
         )
-        self._retries = whole("retries", retries, at_least=0)
         self._signals = names("signals", signals)
         self.__name__ = self._rows.pool.name
 
@@ -111,23 +111,12 @@ class VerlReward:
 
     async def ascore(self, solution_str: str, extra_info: Mapping[str, Any] | None) -> dict[str, float]:
         """The score of one response, for callers with a loop."""
-        row = _row(extra_info)
-        results = await self._rows.ascore([row], [solution_str])
-        for _ in range(self._retries):
-            if results[0].error is not None:
-                results = await self._rows.ascore([row], [solution_str])
+        results = await self._rows.ascore([_row(extra_info)], [solution_str])
         return self._scores(results[0])
 
     def batch(self, solution_strs: Sequence[str], extra_infos: Sequence[Any]) -> list[dict[str, float]]:
         """The scores of many responses."""
-        rows = [_row(extra_info) for extra_info in extra_infos]
-        results = self._rows.score(rows, solution_strs)
-        for _ in range(self._retries):
-            failed = [number for number, result in enumerate(results) if result.error is not None]
-            if failed:
-                again = self._rows.score([rows[n] for n in failed], [solution_strs[n] for n in failed])
-                for number, result in zip(failed, again, strict=True):
-                    results[number] = result
+        results = self._rows.score([_row(extra_info) for extra_info in extra_infos], solution_strs)
         return [self._scores(result) for result in results]
 
     def _scores(self, result: ScoringResult) -> dict[str, float]:
