@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llenvs import DatasetProvider, Scorer, environment_registry, make
+from llenvs import Action, DatasetProvider, Scorer, environment_registry, make
 from llenvs.core import ToolDefinition
 from llenvs.core.errors import InvalidOption
 from llenvs.integrations import PrefixBreak, TaskMismatch
@@ -713,7 +713,16 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     assert scorer.score(0, ["e"]).reward == 1.0  # from 0 to 1
     away = scorer.score(1, ["e", "w", "x", "e"])  # from 0 to 2
     assert (away.reward, away.correct) == (0.5, False)
-    rewards, before, after = example.train(2, 0, 4e-3, str(tmp_path / "run"))
+    read: dict[str, int] = {}  # what is said in a task is said in no other
+    for task_index in range(len(env)):
+        states = [env.reset(options={"task_index": task_index})[0]]
+        for _ in range(5):  # at the start and after each of four steps
+            for state in states:
+                assert read.setdefault(state.observation.prompt, task_index) == task_index
+            going = [state for state in states if not state.is_terminal]
+            states = [env.step(state, Action(word)).next_state for state in going for word in ("e", "w")]
+    assert len(read) > 2 * len(env)
+    rewards, before, after = example.train(2, 0, 3e-3, str(tmp_path / "run"))
     assert len(rewards) == 2
     assert all(abs(each) < 0.5 for each in (*rewards, before, after))
     example.draw(rewards, tmp_path / "curve.svg")
