@@ -3,22 +3,30 @@
 - Scoring of leg_counting: the upstream makes an item, finds the answer in the response (its own `extract_answer`)
   and scores it; `Scorer` does the same through the environment, one by one, in a batch, and with several responses
   to a prompt. Target: at least half the upstream's rate.
-- 100,000 prompts: the upstream makes its items; `DatasetProvider` gives prompts, rows, and writes a Parquet file.
-  Target: prompts in at most 1.5 times the upstream's time, under 1 GB.
+- 100,000 prompts: the upstream makes its items; `DatasetProvider` gives prompts and rows, writes a Parquet file,
+  and makes data sets of `datasets` (whole, and a stream read to its end) where these libraries are installed. The
+  target is for prompts: at most 1.5 times the upstream's time, under 1 GB. Rows and data sets hold an identity for
+  each task as well, and have no target of time.
+
+Memory is measured apart: each way runs once more in a process of its own, which tells what it had before (imports
+and the environment) and its peak.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import multiprocessing
 import resource
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import reasoning_gym
-from measure import timed
+from measure import resident, timed
 from reasoning_gym.utils import extract_answer
 
 import llenvs
@@ -48,24 +56,72 @@ def prompts(count: int, rounds: int) -> None:
         for index in range(count):
             upstream[index]["question"]
 
-    def ours() -> None:
-        for item in DatasetProvider(env):
-            item.prompt  # noqa: B018
+    provider = DatasetProvider(env)
+    print(f"{count:,} prompts of leg_counting, {rounds} rounds")
+    names = list(WAYS)
+    if not importlib.util.find_spec("pyarrow"):
+        names.remove("a Parquet file")
+    if not importlib.util.find_spec("datasets"):
+        names = [name for name in names if "to_hf_dataset" not in name]
+    for name in names:
+        warm(name)
+    compare(items, {name: partial(WAYS[name], provider) for name in names}, rounds, count)
+    context = multiprocessing.get_context("spawn")
+    for name in names:
+        with context.Pool(1) as pool:
+            before, after = pool.apply(memory, (name, count))
+        print(f"  {name}: at most {after / 1e6:.0f} MB, {before / 1e6:.0f} MB of it before")
 
-    def rows() -> None:
-        for item in DatasetProvider(env):
-            item.row()
 
+def prompt_texts(provider: DatasetProvider) -> None:
+    """The prompt of each task."""
+    for item in provider:
+        item.prompt  # noqa: B018
+
+
+def rows(provider: DatasetProvider) -> None:
+    """The row of each task."""
+    for _ in provider.rows():
+        pass
+
+
+def parquet(provider: DatasetProvider) -> None:
+    """A Parquet file."""
     with tempfile.TemporaryDirectory() as folder:
-        ways = {
-            "prompts": ours,
-            "rows with identities": rows,
-        }
-        if importlib.util.find_spec("pyarrow"):
-            ways["a Parquet file"] = lambda: DatasetProvider(env).to_parquet(Path(folder) / "prompts.parquet")
-        print(f"{count:,} prompts of leg_counting, {rounds} rounds")
-        compare(items, ways, rounds, count)
-    print(f"  most memory of the process: {peak() / 1e6:.0f} MB")
+        provider.to_parquet(Path(folder) / "prompts.parquet")
+
+
+def data_set(provider: DatasetProvider) -> None:
+    """A `datasets.Dataset`."""
+    assert len(provider.to_hf_dataset()) == len(provider)
+
+
+def stream(provider: DatasetProvider) -> None:
+    """A `datasets.IterableDataset`, read to its end."""
+    assert sum(1 for _ in provider.to_hf_dataset(streaming=True)) == len(provider)
+
+
+WAYS: dict[str, Callable[[DatasetProvider], None]] = {
+    "prompts": prompt_texts,
+    "rows with identities": rows,
+    "a Parquet file": parquet,
+    "to_hf_dataset()": data_set,
+    "to_hf_dataset(streaming=True)": stream,
+}
+
+
+def warm(name: str) -> None:
+    """Load what one of `WAYS` imports: ten tasks the same way."""
+    WAYS[name](DatasetProvider(llenvs.make("reasoning_gym/leg_counting", size=10, seed=42)))
+
+
+def memory(name: str, count: int) -> tuple[int, int]:
+    """Bytes of this process before one of `WAYS`, and its peak."""
+    warm(name)
+    provider = DatasetProvider(llenvs.make("reasoning_gym/leg_counting", size=count, seed=42))
+    before = resident()
+    WAYS[name](provider)
+    return before, peak()
 
 
 def scoring(count: int, rounds: int) -> None:
@@ -109,8 +165,12 @@ def compare(
 
 
 def peak() -> int:
-    """Bytes: the most that this process had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Bytes: the most that this process had. `getrusage` counts a parent's memory, so Linux is asked elsewhere."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":
