@@ -2,7 +2,8 @@
 
 From every boundary of a response the model writes the rest anew several times. The share of these rollouts that
 succeed estimates how good the response still was there (the soft estimation of Math-Shepherd, arXiv:2312.08935);
-the segment over which it falls most is where the trace went wrong. Run it with::
+the segment over which it falls most is where the trace went wrong. Rollouts run beside each other in several slots
+of llama.cpp, so two runs may differ in some of them (not with ``slots=1``). Run it with::
 
     python examples/segmented_where_it_goes_wrong.py
 """
