@@ -21,7 +21,7 @@ import resource
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -149,7 +149,7 @@ def scoring(count: int, rounds: int) -> None:
 
 
 def compare(
-    upstream: Callable[[], object], ways: dict[str, Callable[[], object]], rounds: int, count: int
+    upstream: Callable[[], object], ways: Mapping[str, Callable[[], object]], rounds: int, count: int
 ) -> None:
     """Print the upstream's time and, of each way, its time and the ratio of the two in the same round."""
     alone: list[float] = []
