@@ -57,8 +57,8 @@ class LlamaCppBackend(LocalEngineBackend[EmbeddedServer]):
     turn or the context is full. (llama.cpp's own defaults truncate; they are never used.) The order is that of
     transformers and vLLM: penalties, temperature, top_k, top_p, min_p. The same seed gives the same text with
     ``slots=1`` (requests that are computed together are rounded together, and rarely another token follows);
-    without one a seed is drawn, and noted in ``metadata["seed"]``. Penalties count the last 64 tokens, those of the
-    prompt included (``extra={"repeat_last_n": ...}``).
+    without one a seed is drawn, and noted in ``metadata["seed"]``. Penalties count the last 64 tokens, the
+    prompt's included (``extra={"repeat_last_n": ...}``).
 
     Tools are shown to the model by its chat template where that knows tools, else in the system message. A tool
     choice that demands a call ("required", or a name) is kept by a grammar. A call that cannot be read comes back
