@@ -122,6 +122,14 @@ class InvalidOption(LLEnvsError):
             shown = shown[:117] + "..."
         super().__init__(f"{field}: {problem}, got {shown}" + (f"; valid: {valid}" if valid else ""))
 
+    @classmethod
+    def unknown(cls, field: str, option: object, value: object, owner: str, valid: Iterable[str]) -> InvalidOption:
+        """Of an `option` under `field` that `owner` (an extractor, a segmenter) lacks, with the nearest it has."""
+        valid = list(valid)
+        close = nearest(str(option), valid, count=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        return cls(f"{field}.{option}", value, f"{owner} has no such option{meant}", valid=", ".join(valid))
+
 
 STANDALONE = frozenset({"gem", "verifiers", "verifiers-v1"})
 """Distributions ``llenvs-<name>`` without an extra of ``llenvs``: what they pin excludes other extras."""

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     @classmethod
     def of(cls, spec: EnvironmentSpec, rewards: Iterable[SignalBundle]) -> Outcome:
         """The outcome of the steps with these rewards, in order."""
-        declared, threshold = spec.success_signal, spec.success_threshold
+        declared = spec.success_signal
         reached = False
         last = missing = failure = None
         sums: dict[str, float] = {}
@@ -51,8 +51,6 @@ class Outcome(NamedTuple):
                 name, reward = signal.name, signal.reward
                 if name == declared:
                     last = signal
-                    if reward is not None and reward >= threshold:
-                        reached = True
                 if signal.feedback:
                     feedback.append(signal.feedback)
                 if reward is None:
@@ -60,6 +58,8 @@ class Outcome(NamedTuple):
                         missing = signal
                 elif isfinite(reward):
                     sums[name] = sums[name] + reward if name in sums else reward
+            if spec.is_success(bundle):
+                reached = True
             total = bundle.total
             totals.append(total)
             if failure is None and not isfinite(total):

@@ -22,7 +22,7 @@ from llenvs.core.errors import (
     UnknownOption,
 )
 from llenvs.core.options import parse_options
-from llenvs.core.segmentation.build import segmented_environment
+from llenvs.core.segmentation.build import long_form, segmented_environment
 from llenvs.evaluation.config import EnvironmentConfig, EvaluationConfig, load_config
 from llenvs.evaluation.environment_building import build_environment, format_mismatch
 from llenvs.evaluation.prompting import prompt_spec
@@ -186,7 +186,7 @@ def _environment(
         config.max_steps if entry.max_steps is None else entry.max_steps,
         builder,
         options,
-        {"by": entry.segmentation} if isinstance(entry.segmentation, str | list | tuple) else entry.segmentation,
+        long_form(entry.segmentation),
     )
 
 

@@ -79,6 +79,8 @@ def task_index(value: Any) -> int:
     Raises:
         InvalidOption: it is something else, which must not be rounded to another task.
     """
+    if type(value) is int:
+        return value
     if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     if isinstance(value, float) and value.is_integer():

@@ -137,7 +137,7 @@ class Scorer(EnvironmentUser):
             InvalidOption: `task_index` is no whole number; `response` is none, or one text for an environment of
                 several turns.
         """
-        task_index = _index(task_index)
+        task_index = checks.task_index(task_index)
         results: list[StepResult] = []
         try:
             state = self.first_state(task_index, prompt_sha256)
@@ -154,7 +154,7 @@ class Scorer(EnvironmentUser):
         self, task_index: int = 0, response: Response = "", *, prompt_sha256: str | None = None
     ) -> ScoringResult:
         """`score` in worker threads (or natively, where the environment is async), within `timeout`."""
-        task_index = _index(task_index)
+        task_index = checks.task_index(task_index)
         results: list[StepResult] = []
         try:
             async with asyncio.timeout(self.timeout):
@@ -355,10 +355,6 @@ class Scorer(EnvironmentUser):
             info,
             outcome.step_rewards,
         )
-
-
-def _index(task_index: Any) -> int:
-    return task_index if type(task_index) is int else checks.task_index(task_index)
 
 
 def _listed(response: Any) -> list[Action]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from llenvs.core.errors import InvalidOption, UnknownExtractor, nearest
+from llenvs.core.errors import InvalidOption, UnknownExtractor
 from llenvs.core.extraction.boxed import BoxedExtractor
 from llenvs.core.extraction.cleaners import UnknownCleaner
 from llenvs.core.extraction.code_block import CodeBlockExtractor
@@ -110,11 +110,7 @@ def _build(name: str, options: dict[Any, Any], field: str) -> Extractor:
     valid = [each.name for each in fields]
     for option, value in options.items():
         if option not in valid:
-            close = nearest(str(option), valid, count=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            raise InvalidOption(
-                f"{field}.{option}", value, f"{name} has no such option{meant}", valid=", ".join(valid)
-            )
+            raise InvalidOption.unknown(field, option, value, name, valid)
     for each in fields:
         if each.default is dataclasses.MISSING and each.name not in options:
             raise InvalidOption(f"{field}.{each.name}", None, f"{name} needs this option: {each.metadata['doc']}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from llenvs.core.environment import Environment
-from llenvs.core.errors import InvalidOption, UnknownName, nearest
+from llenvs.core.errors import InvalidOption, UnknownName
 from llenvs.core.segmentation.composite import CompositeSegmenter
 from llenvs.core.segmentation.custom import CustomSegmenter
 from llenvs.core.segmentation.environment import SegmentedEnvironment
@@ -65,6 +65,11 @@ def make_segmenter(spec: Any, *, field: str = "segmenter") -> Segmenter:
     return _made(spec, field, ())
 
 
+def long_form(spec: Any) -> Any:
+    """`spec` with a name or a list alone written out under ``by``; anything else as it is."""
+    return {"by": spec} if isinstance(spec, str | list | tuple) else spec
+
+
 def segmented_environment(
     environment: Environment[Any], spec: Any, *, field: str = "segmentation"
 ) -> SegmentedEnvironment:
@@ -96,8 +101,7 @@ def _made(spec: Any, field: str, beside: Sequence[str]) -> Segmenter:
     if isinstance(spec, Segmenter):
         return spec
     valid = ", ".join(_KINDS)
-    if isinstance(spec, str | list | tuple):
-        spec = {"by": spec}
+    spec = long_form(spec)
     if not isinstance(spec, Mapping):
         raise InvalidOption(field, spec, "must be the name of a segmenter, or a mapping with 'by'", valid=valid)
     options = dict(spec)
@@ -130,11 +134,7 @@ def _check_options(
     valid = [*parameters, "by", *beside]
     for option, value in options.items():
         if option not in parameters:
-            close = nearest(str(option), valid, count=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            raise InvalidOption(
-                f"{field}.{option}", value, f"{name} has no such option{meant}", valid=", ".join(valid)
-            )
+            raise InvalidOption.unknown(field, option, value, name, valid)
     for parameter, needed in parameters.items():
         if needed and parameter not in options:
             raise InvalidOption(f"{field}.{parameter}", None, f"is needed for {name}")
